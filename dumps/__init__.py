@@ -1,0 +1,1 @@
+"""Readers of what graph compilers write. No TensorFlow, no protobuf."""

@@ -1,0 +1,1 @@
+"""Search for the smallest set of switches that restores agreement."""

@@ -1,0 +1,1 @@
+"""What is known of every pass: level, precision class, how to switch it off."""

@@ -1,0 +1,1 @@
+"""Comparison of tensors: bits, ULPs, errors and named standards, in NumPy alone."""

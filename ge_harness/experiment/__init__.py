@@ -1,0 +1,1 @@
+"""Plans of runs: execute, resume, store, judge."""

@@ -1,0 +1,1 @@
+"""Evaluates a GraphDef op by op in NumPy under a rounding policy."""

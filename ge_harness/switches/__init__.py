@@ -1,0 +1,1 @@
+"""Compiler switches: parse, check, explain, write."""

@@ -1,0 +1,1 @@
+"""Test subgraphs, one a file, and what it takes to build one into a GraphDef."""
