@@ -1,0 +1,84 @@
+"""`list`: what there is, a line each. Imports neither TensorFlow nor NumPy."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from ge_harness.backends.table import BACKENDS
+from ge_harness.cli import console, exit_codes
+from ge_harness.registry import Entry, Registry
+from ge_harness.report import plain
+
+EXPERIMENTS = Registry("experiment", {
+    "A": Entry("", "determinism of the compiler itself"),
+    "B": Entry("", "accumulated error: fused against eager"),
+    "C1": Entry("", "instruction selection: tensor times scalar"),
+    "C2": Entry("", "accumulation order of a sum"),
+    "C3": Entry("", "iterative algorithms: rsqrt and div"),
+    "D": Entry("", "pure movement is bit-exact"),
+    "E": Entry("", "end-to-end training"),
+})
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("what", nargs="?", default="subgraphs", choices=sorted(_KINDS),
+                        help="what to list (default: subgraphs)")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the list asked for."""
+    columns, rows = _KINDS[args.what]()
+    if args.json:
+        console.document("list", {
+            "what": args.what,
+            "items": [dict(zip(columns, row)) for row in rows]})
+    else:
+        console.answer(plain.table(columns, rows, widest=100))
+    return exit_codes.OK
+
+
+def _subgraphs() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    graphs = importlib.import_module("graphs")
+    rows = [(name, str(graphs.describe(name))) for name in graphs.names()]
+    return ("name", "what it is"), rows
+
+
+def _backends() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    rows = []
+    for name in BACKENDS.names():
+        entry = BACKENDS.entry(name)
+        state = "available" if entry.target else "not built yet"
+        rows.append((name, state, entry.needs or "numpy", entry.help))
+    return ("name", "state", "needs", "what it is"), rows
+
+
+def _experiments() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    rows = [(name, EXPERIMENTS.entry(name).help,
+             "available" if EXPERIMENTS.entry(name).target else "not built yet")
+            for name in EXPERIMENTS.names()]
+    return ("name", "what it tests", "state"), rows
+
+
+def _stages() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    catalogue = importlib.import_module("ge_harness.catalogue.stages")
+    return catalogue.columns(), list(catalogue.rows())
+
+
+def _passes() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    catalogue = importlib.import_module("ge_harness.catalogue.passes")
+    return catalogue.columns(), list(catalogue.rows())
+
+
+def _standards() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    standards = importlib.import_module("ge_harness.compare.standards")
+    rows = [(item.name, item.rule, item.reason) for item in standards.STANDARDS]
+    return ("name", "rule", "why"), rows
+
+
+_KINDS = {
+    "subgraphs": _subgraphs, "backends": _backends, "experiments": _experiments,
+    "stages": _stages, "passes": _passes, "standards": _standards,
+}
