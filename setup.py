@@ -63,7 +63,8 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.7",
     packages=find_packages(include=["ge_harness*", "graphs*", "dumps*"]),
-    package_data={"ge_harness": ["catalogue/*.tsv", "report/templates/*"]},
+    package_data={"ge_harness": ["catalogue/*.tsv", "report/templates/*"],
+                  "dumps": ["stages.tsv"]},
     install_requires=["numpy>=1.16", "absl-py>=0.4"],
     extras_require=EXTRAS,
     entry_points={
