@@ -42,6 +42,55 @@ FLOAT_FORMATS = {
 }
 
 
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+SUPPORTED = (*FLOAT_FORMATS, *INTEGERS, "bool")
+
+
+def as_storage(array: Any, dtype: str | None = None) -> tuple[np.ndarray, str]:
+    """Return an array that comparison can read, and the dtype name it stands for.
+
+    Args:
+        array: [...] anything NumPy takes; bfloat16 of any package.
+        dtype: what raw bits stand for ("bfloat16" for uint16 or two-byte void); None
+            takes the array's own dtype.
+
+    Returns:
+        [...] storage (uint16 bits for bfloat16) and a name of `SUPPORTED`.
+
+    Raises:
+        ValueError: a dtype that cannot be compared, or `dtype` is not what the array
+            can hold.
+    """
+    if isinstance(array, np.ma.MaskedArray):
+        raise ValueError("a masked array has no value under its mask: fill it first")
+    storage, name = to_storage(array)
+    if dtype is not None and dtype not in SUPPORTED:
+        raise ValueError(
+            f"no dtype named {dtype!r} to compare; known: {', '.join(SUPPORTED)}")
+    if dtype is not None and name != dtype:
+        storage, name = _reinterpret(storage, name, dtype), dtype
+    if name in ("|V2", "<V2", ">V2", "V2"):
+        raise ValueError(
+            "two raw bytes an element can be bfloat16 or float16: say dtype='bfloat16'")
+    if name not in SUPPORTED:
+        raise ValueError(
+            f"dtype {name} cannot be compared; known: {', '.join(SUPPORTED)}")
+    return storage, name
+
+
+def _reinterpret(storage: np.ndarray, name: str, dtype: str) -> np.ndarray:
+    """View raw bits, given as unsigned integers or void, as what they stand for."""
+    target = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+    raw = storage.dtype.kind in "uV" and storage.dtype.names is None
+    if not raw or storage.dtype.itemsize != target.itemsize:
+        raise ValueError(
+            f"the array holds {name}, which cannot be read as {dtype}; only raw bits "
+            f"can: uint{8 * target.itemsize} or {target.itemsize}-byte void")
+    if storage.dtype.kind == "u":
+        target = target.newbyteorder(storage.dtype.byteorder)
+    return storage.view(target)
+
+
 def dtype_name(array: Any) -> str:
     """Return the dtype's name as ge_harness spells it.
 
