@@ -56,7 +56,7 @@ class Message:
             self._index = index
         return self._index.get(key, [])
 
-    def keys(self) -> Iterator[str]:
+    def names(self) -> Iterator[str]:
         """Yield the names of the fields that occur, each once, in order."""
         self.all("")
         return iter(self._index or {})

@@ -1,0 +1,112 @@
+"""The fields of one level of regular protobuf text, found without reading inside them.
+
+TextFormat indents by two blanks a level and strings hold no raw newline, so a line that
+starts at a level's own indent is a field of that level or the bracket that closes one.
+Finding these lines is a search for a few bytes, and that is what makes a dump of
+megabytes readable in milliseconds. What does not fit is handed back as a chunk.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, Pattern
+
+# A line that TextFormat would not print, after its newline.
+_ODD_LINE = re.compile(
+    rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\n]*"|[\w+.-]+))|\})?(?:\n|\Z))')
+_HEAD = re.compile(rb"([A-Za-z_]\w*)(?: (\{)|: ([^\n]*))(?:\n|\Z)")
+_EDGES: dict[int, Pattern[bytes]] = {}
+BLOCK, SCALAR, CHUNK = "block", "scalar", "chunk"
+
+
+class Part(NamedTuple):
+    """One field of a level.
+
+    Attributes:
+        kind: `BLOCK` (a message), `SCALAR`, or `CHUNK` (text that is not regular).
+        key: the field's name, b"" for a chunk.
+        value: the raw token of a scalar.
+        start: offset of the newline before the field's first line.
+        end: offset of the newline that ends its last line.
+        is_closed: False for a block whose closing bracket is not where it belongs.
+    """
+
+    kind: str
+    key: bytes
+    value: bytes
+    start: int
+    end: int
+    is_closed: bool
+
+
+def outline(data: bytes, start: int, end: int, indent: int) -> list[Part]:
+    """Find the fields of a level.
+
+    Args:
+        data: the text; a newline stands at `start` and at `end` (or `end` is its end).
+        start: offset of the newline before the first line of the level.
+        end: offset of the newline that ends its last line.
+        indent: blanks before a field of this level.
+    """
+    parts: list[Part] = []
+    edge = _EDGES.get(indent)
+    if edge is None:
+        edge = _EDGES[indent] = re.compile(rb"\n {%d}(?=[^ \n])" % indent)
+    opened: tuple[bytes, int] | None = None
+    done = start
+    for match in edge.finditer(data, start, end):
+        place = match.start()
+        after = match.end()
+        if opened is not None:
+            key, begin = opened
+            opened = None
+            if data.startswith(b"}", after) and data[after + 1:after + 2] in _LINE_END:
+                parts.append(Part(BLOCK, key, b"", begin, after + 1, True))
+                done = after + 1
+                continue
+            parts.append(Part(BLOCK, key, b"", begin, place, False))
+            done = place
+        if place > done:
+            _add_chunk(parts, data, done, place)
+            done = place
+        head = _HEAD.match(data, after, end)
+        if head is None:
+            continue
+        if head.group(2):
+            opened = (head.group(1), place)
+            continue
+        done = head.end(3)
+        parts.append(Part(SCALAR, head.group(1), head.group(3), place, done, True))
+    if opened is not None:
+        parts.append(Part(BLOCK, opened[0], b"", opened[1], end, False))
+    elif end > done:
+        _add_chunk(parts, data, done, end)
+    return parts
+
+
+_LINE_END = (b"\n", b"")
+
+
+def _add_chunk(parts: list[Part], data: bytes, start: int, end: int) -> None:
+    """Add irregular text, joined to the chunk before it where they touch."""
+    if parts and parts[-1].kind == CHUNK and parts[-1].end == start:
+        start = parts.pop().start
+    if data[start:min(end, start + 1000)].strip() or end - start > 1000:
+        parts.append(Part(CHUNK, b"", b"", start, end, True))
+
+
+def odd_lines(data: bytes, start: int, end: int, limit: int = 10000) -> list[int]:
+    """Return where lines stand that are not regular: offsets of their newlines.
+
+    Args:
+        data: the text.
+        start: offset of the newline before the first line.
+        end: end of the text to look at.
+        limit: stop after so many.
+    """
+    found: list[int] = []
+    for match in _ODD_LINE.finditer(data, start, end):
+        found.append(match.start())
+        if len(found) >= limit:
+            break
+    return found
