@@ -18,7 +18,7 @@ from tests.shared import SHARED, needs_shared
 ROOT = Path(__file__).resolve().parents[3]
 # Every pass name seen in the file names of HLO dumps of eight functions in three
 # element types under TensorFlow 1.15, 2.6.5 and 2.21.
-SEEN_HLO = """CallInliner adding_copies_to_resolve_interference
+_SEEN = """CallInliner adding_copies_to_resolve_interference
 adding_special-case_copies after_layout_assignment algsimp batch-dot-simplification
 batched_gather_scatter_normalizer batchnorm_expander call-inliner change-op-data-type
 cholesky_expander comparison-expander conditional-to-select constant_folding
@@ -38,10 +38,12 @@ simplify-while-loops small-while-loop-hoisting sub-byte-size-setter topk-rewrite
 transpose-folding tree_reduction_rewriter triangular_solve_expander tuple-simplifier
 while-loop-constant-sinking while-loop-invariant-code-motion
 while-loop-trip-count-annotator zero_sized_hlo_elimination dot-library-rewriter
-simplify-fp-conversions""".split()
-GRAPPLER = """constant_folding arithmetic_optimization remapping layout memory dependency
-loop function shape pruning common_subgraph_elimination auto_mixed_precision
-debug_stripper scoped_allocator pin_to_host implementation_selector""".split()
+simplify-fp-conversions"""
+_GRAPPLER = """constant_folding arithmetic_optimization remapping layout memory
+dependency loop function shape pruning common_subgraph_elimination auto_mixed_precision
+debug_stripper scoped_allocator pin_to_host implementation_selector"""
+SEEN_HLO = _SEEN.split()
+GRAPPLER = _GRAPPLER.split()
 
 
 def test_every_entry_is_complete_and_of_a_known_class():
