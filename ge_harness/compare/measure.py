@@ -59,7 +59,7 @@ class Measured:
         """Elements that have a relative error; None for all."""
         if self.valid is None or self.nonzero is None:
             return self.nonzero if self.valid is None else self.valid
-        return self.valid & self.nonzero
+        return np.asarray(self.valid & self.nonzero)
 
 
 def measure(side: np.ndarray, dtype: str, other: np.ndarray, other_dtype: str, *,

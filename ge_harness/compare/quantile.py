@@ -40,10 +40,10 @@ class ExactQuantiles:
     exceed: the one at rank ceil(p n / 100), counted from 1.
     """
 
-    def __init__(self, key_bits: int, percents: tuple[int, ...] = PERCENTS,
-                 keep: int = KEEP) -> None:
+    def __init__(self, key_bits: int, percents: tuple[int, ...] = PERCENTS
+                 ) -> None:
         self._percents = percents
-        self._keep = keep
+        self._keep = KEEP
         self._found: dict[int, int] = {}
         self._first = True
         self._count = 0

@@ -1,4 +1,4 @@
-"""Errors of a tensor against a reference, in bounded memory and with exact quantiles."""
+"""Errors of a tensor against a reference: bounded memory, exact quantiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from ge_harness.compare.dtypes import FLOAT_FORMATS, as_storage
 from ge_harness.compare.measure import Measured, measure
-from ge_harness.compare.quantile import KEEP
 from ge_harness.compare.stream import chunks, index_of
 from ge_harness.compare.tally import Tally
 from ge_harness.records.comparison import ErrorStats, KindCounts
@@ -20,16 +19,15 @@ _DISTANCE_BITS = {"float16": 16, "bfloat16": 16, "float32": 32, "float64": 64}
 class SideTally:
     """Collects the errors of one side against another over the chunks of a walk."""
 
-    def __init__(self, dtype: str, other_dtype: str, *, as_distance: bool,
-                 keep: int = KEEP) -> None:
+    def __init__(self, dtype: str, other_dtype: str, *, as_distance: bool) -> None:
         self.dtype = dtype
         self._other_dtype = other_dtype
         self._as_distance = as_distance
         whole = dtype == other_dtype and dtype not in FLOAT_FORMATS
-        self.abs = Tally(whole_bits=64 if whole else 0, keep=keep)
-        self.rel = Tally(keep=keep)
+        self.abs = Tally(whole_bits=64 if whole else 0)
+        self.rel = Tally()
         bits = _DISTANCE_BITS.get(dtype, 0) if as_distance else 0
-        self.ulp = Tally(whole_bits=bits, keep=keep)
+        self.ulp = Tally(whole_bits=bits)
         self.count = 0
         self.zeros = 0
         self.bit_equal_count = 0
@@ -99,9 +97,15 @@ class SideTally:
         tally = self.ulp if self.dtype in FLOAT_FORMATS else self.abs
         return tally.place if tally.max else -1
 
-    def stats(self, side: np.ndarray, other: np.ndarray) -> ErrorStats:
-        """Return what was collected over `side` against `other`."""
-        arrays = (side, other)
+    def stats_of(self, side: np.ndarray, other: np.ndarray,
+                 arrays: Sequence[np.ndarray]) -> ErrorStats:
+        """Return what was collected over `side` against `other`.
+
+        Args:
+            side: [...] the side.
+            other: [...] what it was measured against.
+            arrays: every array of the walk, which decide its order.
+        """
 
         def index(place: int) -> tuple[int, ...]:
             return index_of(place, arrays)
@@ -145,16 +149,13 @@ def error_stats(a: Any, ref: Any, *, dtype: str | None = None) -> dict[str, Any]
     return dataclasses.asdict(measure_errors(a, ref, dtype=dtype))
 
 
-def measure_errors(a: Any, ref: Any, *, dtype: str | None = None, keep: int = KEEP,
-                   size: int = 0) -> ErrorStats:
+def measure_errors(a: Any, ref: Any, *, dtype: str | None = None) -> ErrorStats:
     """Measure a tensor against a reference; see `error_stats`.
 
     Args:
         a: [...] any supported dtype.
         ref: [...] the same shape.
         dtype: what raw bits in `a` stand for.
-        keep: keys a quantile may keep at once.
-        size: elements a chunk, 0 for the default.
 
     Raises:
         ValueError: shapes differ, or a dtype cannot be compared.
@@ -164,10 +165,10 @@ def measure_errors(a: Any, ref: Any, *, dtype: str | None = None, keep: int = KE
     if side.shape != other.shape:
         raise ValueError(
             f"shapes differ: {list(side.shape)} against {list(other.shape)}")
-    tally = SideTally(name, other_name, keep=keep,
+    tally = SideTally(name, other_name,
                       as_distance=name == other_name and name != "float64")
-    walk(tally, (side, other), size)
-    return tally.stats(side, other)
+    walk(tally, (side, other))
+    return tally.stats_of(side, other, (side, other))
 
 
 def reference_storage(ref: Any, side_dtype: str, dtype: str | None
@@ -180,13 +181,13 @@ def reference_storage(ref: Any, side_dtype: str, dtype: str | None
     return as_storage(array, dtype if raw or same_bits else None)
 
 
-def walk(tally: SideTally, arrays: Sequence[np.ndarray], size: int = 0) -> None:
+def walk(tally: SideTally, arrays: Sequence[np.ndarray]) -> None:
     """Run the passes that one tally needs."""
-    for start, (side, other) in chunks(arrays, size):
+    for start, (side, other) in chunks(arrays):
         tally.add(start, side, other)
     tally.finish_pass()
     while tally.open:
-        for _, (side, other) in chunks(arrays, size):
+        for _, (side, other) in chunks(arrays):
             tally.refine(side, other)
         tally.finish_pass()
 

@@ -13,25 +13,23 @@ CHUNK = 32 * BLOCK
 """Elements taken at a time: 1 MiB of float64 an intermediate array."""
 
 
-def chunks(arrays: Sequence[np.ndarray], size: int = 0, *, keep_order: bool = True
+def chunks(arrays: Sequence[np.ndarray], *, keep_order: bool = True
            ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
     """Walk arrays of one shape side by side.
 
     Args:
         arrays: arrays of one shape and any layout or byte order.
-        size: elements a chunk, a multiple of `BLOCK`; 0 for `CHUNK`.
         keep_order: arrays that are all Fortran-ordered are walked in their own order,
             as `walks_transposed` tells; False walks in C order always.
 
     Yields:
         (flat index of the first element, [n] part of each array).
     """
-    step = size or CHUNK
     if keep_order and walks_transposed(arrays):
         arrays = [array.T for array in arrays]
     flat = [_flat(array) for array in arrays]
-    for start in range(0, arrays[0].size, step):
-        stop = min(start + step, arrays[0].size)
+    for start in range(0, arrays[0].size, CHUNK):
+        stop = min(start + CHUNK, arrays[0].size)
         yield start, tuple(np.asarray(array[start:stop]) for array in flat)
 
 

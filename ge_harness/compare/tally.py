@@ -1,19 +1,55 @@
-"""One error measure collected over chunks: count, greatest, mean and exact quantiles."""
+"""One error measure over chunks: count, greatest, mean and exact quantiles."""
 
 from __future__ import annotations
 
+import math
 import struct
 from fractions import Fraction
 from typing import Callable
 
 import numpy as np
 
-from ge_harness.compare.quantile import KEEP, ExactQuantiles
+from ge_harness.compare.quantile import ExactQuantiles
 from ge_harness.compare.stream import BLOCK
 from ge_harness.records.comparison import ErrorSummary
 
 _FLOAT_KEY_BITS = 63
 _LOW = np.uint64(0xFFFFFFFF)
+
+
+class BlockSum:
+    """Sums float64 chunks by blocks of `BLOCK`, the blocks exactly.
+
+    The result does not depend on the size of the chunks, as long as every chunk but the
+    last holds whole blocks.
+    """
+
+    def __init__(self) -> None:
+        self._sum = Fraction(0)
+        self._beyond = 0.0
+
+    def add(self, values: np.ndarray) -> None:
+        """Add a chunk.
+
+        Args:
+            values: [n] float64.
+        """
+        whole = values.size // BLOCK * BLOCK
+        with np.errstate(over="ignore", invalid="ignore"):
+            sums = values[:whole].reshape(-1, BLOCK).sum(axis=1).tolist()
+            if whole < values.size:
+                sums.append(float(values[whole:].sum()))
+        for part in sums:
+            if math.isfinite(part):
+                self._sum += Fraction(part)
+            else:
+                self._beyond += part
+
+    def mean(self, count: int) -> float:
+        """Return the sum divided by `count`; infinite or NaN where a block is."""
+        if self._beyond != 0:
+            return self._beyond
+        return float(self._sum / count)
 
 
 class Tally:
@@ -23,18 +59,17 @@ class Tally:
     the same whatever the chunks are. Whole numbers are summed exactly.
     """
 
-    def __init__(self, *, whole_bits: int = 0, keep: int = KEEP) -> None:
+    def __init__(self, *, whole_bits: int = 0) -> None:
         """Start a tally.
 
         Args:
             whole_bits: 0 for float64 errors, else the width of the whole numbers.
-            keep: see `ExactQuantiles`.
         """
         self._whole = whole_bits > 0
-        self._quantiles = ExactQuantiles(whole_bits or _FLOAT_KEY_BITS, keep=keep)
+        self._quantiles = ExactQuantiles(whole_bits or _FLOAT_KEY_BITS)
         self._count = 0
-        self._sum = Fraction(0)
-        self._infinite = False
+        self._sum = 0
+        self._total = BlockSum()
         self._max: float | int | None = None
         self._place = -1
 
@@ -69,8 +104,10 @@ class Tally:
         if self._max is None or greatest > self._max:
             self._max = int(greatest) if self._whole else float(greatest)
             hits = values == greatest
-            self._place = start + int(np.argmax(hits if valid is None else hits & valid))
-        self._add_sum(values if valid is None else np.where(valid, values, 0))
+            hits = hits if valid is None else hits & valid
+            self._place = start + int(np.argmax(hits))
+        zero = values.dtype.type(0)
+        self._add_sum(values if valid is None else np.where(valid, values, zero))
         self._quantiles.add(self._keys(measured))
 
     def refine(self, values: np.ndarray, valid: np.ndarray | None) -> None:
@@ -101,7 +138,9 @@ class Tally:
         """Return the mean, None where nothing was measured."""
         if not self._count:
             return None
-        return float("inf") if self._infinite else float(self._sum / self._count)
+        if self._whole:
+            return self._sum / self._count
+        return self._total.mean(self._count)
 
     def _add_sum(self, values: np.ndarray) -> None:
         if self._whole:
@@ -109,30 +148,12 @@ class Tally:
             low = int((values & _LOW).sum(dtype=np.uint64))
             self._sum += (high << 32) + low
             return
-        for part in block_sums(values):
-            if np.isfinite(part):
-                self._sum += Fraction(part)
-            else:
-                self._infinite = True
+        self._total.add(values)
 
     def _keys(self, values: np.ndarray) -> np.ndarray:
         if self._whole:
             return values
         return np.ascontiguousarray(values).view(np.uint64)
-
-
-def block_sums(values: np.ndarray) -> list[float]:
-    """Return the sum of each block of `BLOCK` elements, and of what is left over.
-
-    Args:
-        values: [n] float64.
-    """
-    whole = values.size // BLOCK * BLOCK
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = values[:whole].reshape(-1, BLOCK).sum(axis=1).tolist()
-        if whole < values.size:
-            sums.append(float(values[whole:].sum()))
-    return [float(part) for part in sums]
 
 
 def _float_of(key: int) -> float:

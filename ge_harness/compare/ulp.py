@@ -38,12 +38,12 @@ def bit_pattern(chunk: np.ndarray) -> np.ndarray:
         [n] uint8, uint16, uint32 or uint64.
     """
     native = np.ascontiguousarray(chunk, dtype=chunk.dtype.newbyteorder("="))
-    return native.view(f"u{native.dtype.itemsize}")
+    return np.asarray(native.view(f"u{native.dtype.itemsize}"))
 
 
 def magnitude(bits: np.ndarray, form: FloatFormat) -> np.ndarray:
     """Return the bits without the sign: the place among the magnitudes."""
-    return bits & bits.dtype.type((1 << (form.bits - 1)) - 1)
+    return np.asarray(bits & bits.dtype.type((1 << (form.bits - 1)) - 1))
 
 
 def distance(bits_a: np.ndarray, bits_b: np.ndarray, form: FloatFormat) -> np.ndarray:
@@ -70,7 +70,7 @@ def distance(bits_a: np.ndarray, bits_b: np.ndarray, form: FloatFormat) -> np.nd
     if nan_a.any() or nan_b.any():
         out[nan_a & nan_b] = 0
         out[nan_a ^ nan_b] = 2 * top
-    return out
+    return np.asarray(out)
 
 
 def integer_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -89,7 +89,8 @@ def integer_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     wide = np.uint64 if a.dtype.kind == "u" else np.int64
     wide_a, wide_b = a.astype(wide), b.astype(wide)
     larger = np.maximum(wide_a, wide_b).astype(np.uint64)
-    return np.asarray(larger - np.minimum(wide_a, wide_b).astype(np.uint64))
+    smaller = np.minimum(wide_a, wide_b).astype(np.uint64)
+    return np.asarray(larger - smaller, dtype=np.uint64)
 
 
 def pair_distance(a: np.ndarray, b: np.ndarray, dtype: str) -> np.ndarray:
