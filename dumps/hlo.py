@@ -229,7 +229,8 @@ class _Parser:
     def _close(self) -> None:
         if self.open is not None:
             name, entry, line = self.open
-            self.done.append(HloComputation(name, entry, tuple(self.instructions), line))
+            self.done.append(
+                HloComputation(name, entry, tuple(self.instructions), line))
         self.open = None
         self.instructions = []
 

@@ -227,7 +227,7 @@ def _moved(old: HloModule, new: HloModule) -> tuple[Counter[_Signature],
 
 
 def _signatures(module: HloModule) -> Counter[_Signature]:
-    """Count instructions by what they do and where: in the entry or in a called body."""
+    """Count instructions by what they do and where: in the entry or in a body."""
     found: Counter[_Signature] = Counter()
     for computation in module.computations:
         known = {each.name: each for each in computation.instructions}
