@@ -1,4 +1,4 @@
-"""What `flags` prints for people: the entries, what is inert, defaults, canonical form."""
+"""What `flags` prints for people; the canonical form is its last line."""
 
 from __future__ import annotations
 
