@@ -117,5 +117,5 @@ def test_importing_the_three_packages_leaves_tensorflow_out():
             "heavy = {'tensorflow', 'numba', 'matplotlib', 'rich', 'jinja2'}\n"
             "print(sorted(heavy & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), check=True,
-                          stdout=subprocess.PIPE, universal_newlines=True)
+                          stdout=subprocess.PIPE, text=True)
     assert done.stdout.strip() == "[]"

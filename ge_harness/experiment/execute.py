@@ -1,0 +1,176 @@
+"""Runs one subgraph on one backend: build, base lines, candidate, reference, judge."""
+
+from __future__ import annotations
+
+import platform
+from pathlib import Path
+from typing import Callable, Mapping
+
+import numpy as np
+
+from ge_harness.backends.table import BACKENDS
+from ge_harness.compare.standards import parse_standard
+from ge_harness.errors import HarnessError, InternalError, UnavailableError, UsageError
+from ge_harness.experiment import inputs as case_inputs
+from ge_harness.experiment import judge
+from ge_harness.experiment.options import RunOptions
+from ge_harness.experiment.store import RunFolder
+from ge_harness.records.job import BuiltCase, JobFailure
+from ge_harness.records.report import BackendLine, RunReport, Side
+from ge_harness.records.run import (
+    FailureKind,
+    Mode,
+    RunFailure,
+    RunRequest,
+    RunSuccess,
+)
+from ge_harness.records.switch import SwitchSetting
+from ge_harness.records.tensor import Case
+from ge_harness.version import VERSION
+from ge_harness.worker import launch
+
+Progress = Callable[[str], None]
+Outcomes = Mapping[str, "RunSuccess | RunFailure"]
+_BUILD_STATUS = {
+    FailureKind.UNAVAILABLE: UnavailableError, FailureKind.BUILD: UsageError,
+    FailureKind.INVALID_SWITCH: UsageError,
+}
+
+
+class BuildStoppedError(HarnessError):
+    """A graph that could not be built for a reason that says nothing of the user."""
+
+    exit_code = 4
+
+
+def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
+        reason: str = "", command: str = "") -> RunReport:
+    """Run one subgraph on one backend and judge it.
+
+    Args:
+        options: what to run.
+        folder: where everything goes; finished jobs found there are not run again.
+        progress: called with one line for each finished part.
+        reason: why this backend.
+        command: the command that repeats the run.
+
+    Raises:
+        UsageError: the subgraph, its inputs or an option cannot be used.
+        UnavailableError: the backend, or TensorFlow, is not usable here.
+    """
+    parse_standard(options.standard)
+    backend = BACKENDS.load(options.backend)()
+    probe = backend.probe()
+    if not probe.usable:
+        raise UnavailableError(f"backend {options.backend!r} is not usable here: "
+                               f"{probe.reason}; 'doctor --backend={options.backend}' "
+                               "says more")
+    case = case_inputs.make_case(_build(options, folder), options, folder.inputs_dir)
+    progress(f"{options.source}: built")
+    requests = _requests(options, case)
+    done = launch.launch(list(requests.values()), folder.jobs_dir,
+                         on_progress=lambda outcome: progress(_said(outcome)))
+    outcomes = dict(zip(requests, done))
+    ruling = judge.judge(outcomes, options.baselines[0], options.standard, _load)
+    line = BackendLine(options.backend, backend.label,
+                       f"{reason}; {probe.reason}" if reason else probe.reason,
+                       backend.emulated)
+    return RunReport(
+        subgraph=options.source, variant=case.variant, backend=line,
+        switches={"asked": dict(options.asked), "sent": _sent(outcomes["candidate"])},
+        passes=_passes(outcomes["candidate"]), outputs=ruling.outputs,
+        suspects=ruling.suspects, explanation=ruling.explanation,
+        verdict=ruling.verdict, why=ruling.why, standard=options.standard,
+        baseline=options.baselines[0], sides=_sides(outcomes, folder),
+        seed=options.seed, set_count=options.sets, command=command,
+        versions={"ge_harness": VERSION, "python": platform.python_version(),
+                  "numpy": np.__version__},
+        artifacts=_artifacts(case, outcomes, folder))
+
+
+def _build(options: RunOptions, folder: RunFolder) -> BuiltCase:
+    built = launch.build(
+        options.source, {
+            "dtype": options.dtype, "size": options.size, "shapes": options.shapes,
+            "variants": options.variants, "fetch": options.fetch,
+            "feed": options.feed, "signature": options.signature},
+        folder.jobs_dir, timeout_s=options.timeout_s)
+    if isinstance(built, JobFailure):
+        raise _BUILD_STATUS.get(built.kind, BuildStoppedError)(
+            f"{options.source}: cannot build the graph: {built.message}")
+    if not isinstance(built, BuiltCase):
+        raise InternalError(f"a build gave {type(built).__name__}")
+    return built
+
+
+def _requests(options: RunOptions, case: Case) -> dict[str, RunRequest]:
+    """Return the request of every side, the candidate first."""
+    def request(backend: str, mode: Mode, setting: SwitchSetting) -> RunRequest:
+        return RunRequest(
+            case=case, backend=backend, mode=mode, setting=setting,
+            timeout_s=options.timeout_s, repeat=options.repeat,
+            threads=options.threads, want_dumps=mode is Mode.WHOLE,
+            options=options.backend_options if backend == options.backend else ())
+
+    requests = {"candidate": request(options.backend, Mode.WHOLE, options.setting)}
+    for name in options.baselines:
+        if name == "eager":
+            requests[name] = request("eager", Mode.WHOLE, SwitchSetting())
+        else:
+            requests[name] = request(options.backend, Mode.NODEWISE, options.setting)
+    requests["reference"] = request("reference", Mode.WHOLE, SwitchSetting())
+    return requests
+
+
+def _load(path: str) -> np.ndarray:
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
+
+
+def _said(outcome: RunSuccess | RunFailure) -> str:
+    request = outcome.request
+    state = "done" if isinstance(outcome, RunSuccess) else outcome.kind.value
+    mode = "" if request.mode is Mode.WHOLE else " nodewise"
+    return f"{request.case.subgraph} on {request.backend}{mode}: {state}"
+
+
+def _sent(outcome: RunSuccess | RunFailure) -> dict[str, str]:
+    return dict(outcome.sent) if isinstance(outcome, RunSuccess) else {}
+
+
+def _passes(outcome: RunSuccess | RunFailure) -> tuple:  # type: ignore[type-arg]
+    return outcome.passes if isinstance(outcome, RunSuccess) else ()
+
+
+def _sides(outcomes: Outcomes, folder: RunFolder) -> tuple[Side, ...]:
+    return tuple(_side(name, outcome, folder) for name, outcome in outcomes.items())
+
+
+def _side(name: str, outcome: RunSuccess | RunFailure, folder: RunFolder) -> Side:
+    request = outcome.request
+    if isinstance(outcome, RunFailure):
+        return Side(name, request.backend, request.mode.value, outcome.kind.value,
+                    outcome.message, duration_s=round(outcome.duration_s, 3),
+                    folder=folder.relative(str(Path(outcome.log_path).parent)))
+    job = Path(outcome.output_paths[0]).parent.parent if outcome.output_paths else (
+        folder.jobs_dir)
+    return Side(
+        name, request.backend, request.mode.value, "ok",
+        repeatable=outcome.repeatable, executions=request.repeat,
+        duration_s=round(outcome.duration_s, 3), effects=outcome.effects,
+        artifact_hashes=outcome.artifact_hashes, environment=outcome.environment,
+        notes=outcome.notes, folder=folder.relative(str(job)))
+
+
+def _artifacts(case: Case, outcomes: Outcomes, folder: RunFolder
+               ) -> dict[str, object]:
+    found: dict[str, object] = {
+        "folder": str(folder.path), "graph": folder.relative(case.graph_path),
+        "inputs": [folder.relative(path) for path in case.input_paths],
+    }
+    for name, outcome in outcomes.items():
+        if isinstance(outcome, RunSuccess):
+            found[f"outputs_{name}"] = [
+                folder.relative(path) for path in outcome.output_paths]
+            if outcome.dump_dir:
+                found[f"dumps_{name}"] = folder.relative(outcome.dump_dir)
+    return found

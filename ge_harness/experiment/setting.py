@@ -1,0 +1,86 @@
+"""From names on the command line to the switches of one backend.
+
+Each compiler has switches of its own; asking one for another's is refused here, so that
+no option is a silent no-op.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Iterable
+
+from ge_harness.errors import SwitchError, UnavailableError
+from ge_harness.records.switch import FAMILIES, Switch, SwitchSetting
+from ge_harness.switches import xla_flags
+
+_OWN_FAMILY = {"xla": "hlo_pass", "grappler": "grappler"}
+_GE_ONLY = ("opt_level", "preset", "autofuse_flags", "autofuse_dfx_flags", "chip",
+            "ensemble", "emulator_param")
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """The switches as the user wrote them.
+
+    Attributes:
+        disable: names to switch off, "family:name" or "name".
+        enable: names to switch on.
+        xla_flags: string of XLA flags.
+        grappler: "on", "off" or "" for the default.
+        ge: (option, text) pairs that only GE and its emulator take.
+    """
+
+    disable: tuple[str, ...] = ()
+    enable: tuple[str, ...] = ()
+    xla_flags: str = ""
+    grappler: str = ""
+    ge: tuple[tuple[str, str], ...] = ()
+
+
+def build(backend: str, asked: Asked) -> SwitchSetting:
+    """Return the setting of a backend.
+
+    Raises:
+        SwitchError: a switch that this backend does not have.
+        UnavailableError: the backend is not built yet.
+    """
+    if backend in ("ge", "emulator"):
+        raise UnavailableError(f"backend {backend!r} is not built yet; --backend=xla "
+                               "runs a real fusing compiler on this CPU")
+    for option, value in asked.ge:
+        raise SwitchError(f"--{option.replace('_', '-')}={value}: only ge and emulator "
+                          f"have it, {backend} does not{_instead(backend, option)}")
+    if asked.xla_flags and backend != "xla":
+        raise SwitchError(f"--xla-flags goes with --backend=xla, not {backend}")
+    if asked.grappler and backend not in ("xla", "ge", "emulator"):
+        raise SwitchError(f"--grappler={asked.grappler}: {backend} has no graph "
+                          "optimizers before it that could be switched")
+    setting = SwitchSetting(off=_switches(backend, asked.disable, "--disable-pass"),
+                            on=_switches(backend, asked.enable, "--enable-pass"))
+    if asked.xla_flags:
+        setting = xla_flags.extend(setting, asked.xla_flags)
+    if backend == "xla":
+        xla_flags.check(setting)
+    return setting
+
+
+def _switches(backend: str, names: Iterable[str], option: str) -> tuple[Switch, ...]:
+    found = []
+    for text in names:
+        if backend not in _OWN_FAMILY:
+            raise SwitchError(f"{option}={text}: {backend} has no passes to switch; it "
+                              "is a base line")
+        family, separator, name = text.partition(":")
+        if not separator or family not in FAMILIES:
+            family, name = _OWN_FAMILY[backend], text
+        if family != _OWN_FAMILY[backend]:
+            raise SwitchError(f"{option}={text}: {backend} has passes of the family "
+                              f"{_OWN_FAMILY[backend]}, not {family}")
+        found.append(Switch(family, name))
+    return tuple(dict.fromkeys(found))
+
+
+def _instead(backend: str, option: str) -> str:
+    if backend == "xla" and option == "opt_level":
+        return "; XLA's is --xla-flags=--xla_backend_optimization_level=N"
+    return ""
