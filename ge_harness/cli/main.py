@@ -116,7 +116,7 @@ def _positional_last(words: list[str]) -> list[str]:
         if word == "--":
             back += rest
             break
-        if word in own or word.split("=")[0] in valued and "=" in word:
+        if word in own or (word.split("=")[0] in valued and "=" in word):
             front.append(word)
         elif word in valued and rest:
             front += [word, rest.pop(0)]
