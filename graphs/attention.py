@@ -1,6 +1,6 @@
 """q k^T, softmax, p v: one attention head's core, without mask.
 
-Given:    q,k,v [b,h,s,d] --BatchMatMul-- Mul(scale) --softmax-- BatchMatMul-- y [b,h,s,d]
+Given:    q,k,v [b,h,s,d] --BatchMatMul-- Mul(scale) --softmax-- BatchMatMul-- y
 Expected: two BatchMatMul kernels and a softmax between; under XLA two dots and the
           loop fusions of the softmax.
 

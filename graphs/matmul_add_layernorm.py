@@ -1,7 +1,8 @@
 """matmul, add, layer norm: a projection with its residual norm.
 
 Given:    x [n,k] --MatMul(w [k,m])-- Add(b [m]) -- layer norm (8 ops) -- y [n,m]
-Expected: MatMul with bias, then LayerNorm, on the device; AutoFuse fuses around the sums.
+Expected: MatMul with bias, then LayerNorm, on the device; AutoFuse fuses what is
+          elementwise between the sums.
 
 Serves B. Matmul and both means sum in an order of the compiler's choosing.
 """

@@ -15,7 +15,8 @@ from graphs.subgraph import Input
 
 CLAIMS = ("C3",)
 TARGETS = ("AutoFusePass",)
-INPUTS = (Input("x", (127, 129), paper=(1024, 1024), distribution=Uniform(0.01, 100.0)),)
+INPUTS = (
+    Input("x", (127, 129), paper=(1024, 1024), distribution=Uniform(0.01, 100.0)),)
 
 
 def build(tf: Any, x: Any) -> dict[str, Any]:
