@@ -204,7 +204,8 @@ def tensor_desc(message: Message, log: WarningLog) -> TensorDesc:
 def _origin_dtype(value: Any) -> str:
     if isinstance(value, int):
         return dtypes.from_internal(value)
-    return dtypes.from_name(value) if isinstance(value, str) and value else ""
+    named = isinstance(value, str) and value not in ("", "DT_UNDEFINED")
+    return dtypes.from_name(value) if named else ""
 
 
 class Layered(Attributes):

@@ -11,6 +11,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Pattern
 
+from dumps.source import check_text
+from dumps.textvalue import to_text
+
 # A line that TextFormat would not print, after its newline.
 _ODD_LINE = re.compile(
     rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\n]*"|[\w+.-]+))|\})?(?:\n|\Z))')
@@ -110,3 +113,39 @@ def odd_lines(data: bytes, start: int, end: int, limit: int = 10000) -> list[int
         if len(found) >= limit:
             break
     return found
+
+
+def prepare(data: bytes, path: object) -> bytes:
+    """Return the text with a newline before it and after it, CR gone.
+
+    Raises:
+        DumpError: the bytes are not text.
+    """
+    data = check_text(data, path)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    return b"\n%b" % data if data.endswith(b"\n") else b"\n%b\n" % data
+
+
+def string_field(data: bytes, place: int, head: bytes) -> tuple[str | None, int]:
+    r"""Read a string field that should stand after the newline at `place`.
+
+    Args:
+        data: the text.
+        place: offset of a newline.
+        head: that newline, blanks, the key and the opening quote (b'\n  name: "').
+
+    Returns:
+        The string and the newline after it; None and `place` where it is not there.
+    """
+    if not data.startswith(head, place):
+        return None, place
+    start = place + len(head)
+    end = data.find(b"\n", start)
+    end = len(data) if end < 0 else end
+    if end <= start or data[end - 1] != 0x22:
+        return None, place
+    token = data[start:end - 1]
+    if b"\\" in token:
+        return to_text(data[start - 1:end]), end
+    return token.decode("utf-8", "surrogateescape"), end
