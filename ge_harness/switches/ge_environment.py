@@ -115,7 +115,8 @@ def ge_environment(job_dir: str, device: int = 0, flags: str = "", dfx: str = ""
         variables["AUTOFUSE_DFX_FLAGS"] = dfx
     removed = {name: why for name, why in REMOVED.items() if name not in variables}
     if not policy.graphs:
-        removed.update(dict.fromkeys(("DUMP_GE_GRAPH", "DUMP_GRAPH_LEVEL", "DUMP_GRAPH_FORMAT", "DUMP_GRAPH_PATH"), "no graph dumps are wanted"))
+        removed.update(dict.fromkeys(
+            graph_dump_variables(""), "no graph dumps are wanted"))
     folders = FOLDERS + (("collect",) if policy.collect else ())
     return GeEnvironment(variables, removed,
                          tuple(f"{job_dir}/{name}" for name in folders))

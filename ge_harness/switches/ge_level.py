@@ -146,7 +146,7 @@ def _all_off_notes(level: str) -> tuple[str, ...]:
         _forbidden_note(level),
         f"{', '.join(EXCEPTIONAL)} run at any level and beat ALL:off; "
         "--disable-pass=NAME stops one",
-        "ALL:off also closes passes that give an operator its kernel; where the compile "
+        "ALL:off closes passes too that give an operator its kernel; where a compile "
         f"fails, reopen by name, e.g. --enable-pass={REOPEN[0]} (also "
         f"{', '.join(REOPEN[1:])})")
 

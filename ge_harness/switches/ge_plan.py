@@ -178,15 +178,7 @@ class _Planner:
         options.update(self._dump_options())
         options["oo_level"] = self.recipe.level
         options.update(self.recipe.options)
-        reserved = {"oo_level": "--opt-level", "optimization_switch": "--enable-pass "
-                    "and --disable-pass", "fusion_switch_file": "--disable-pass"}
-        given: Options = {}
-        for name, text in self.given.items():
-            name = canonical_name(name, self.route)
-            if name in reserved:
-                raise SwitchError(f"{name} is written by the harness; use "
-                                  f"{reserved[name]}")
-            given[name] = parse_option(name, text, self.route)
+        given = self._given_options()
         if "precision_mode" in given and "precision_mode_v2" not in given:
             del options["precision_mode_v2"]
         options.update(given)
@@ -204,6 +196,18 @@ class _Planner:
         check_together(options, self.route)
         self._warn_of_precision(options)
         return options
+
+    def _given_options(self) -> Options:
+        reserved = {"oo_level": "--opt-level", "optimization_switch": "--enable-pass "
+                    "and --disable-pass", "fusion_switch_file": "--disable-pass"}
+        given: Options = {}
+        for written, text in self.given.items():
+            name = canonical_name(written, self.route)
+            if name in reserved:
+                raise SwitchError(f"{name} is written by the harness; use "
+                                  f"{reserved[name]}")
+            given[name] = parse_option(name, text, self.route)
+        return given
 
     def _dump_options(self) -> Options:
         if not self.request.data_dump:
