@@ -12,7 +12,7 @@ from typing import Any, Iterable, Sequence
 
 import numpy as np
 
-from ge_harness.compare.dtypes import FLOAT_FORMATS, as_storage, widen
+from ge_harness.compare.dtypes import FLOAT_FORMATS, Storage, as_storage, widen
 from ge_harness.compare.golden import Figures, GoldenTally
 from ge_harness.compare.measure import Measured
 from ge_harness.compare.pair import PairTally
@@ -53,8 +53,21 @@ def compare_tensor(name: str, candidate: Any, baseline: Any, *,
     """
     rules = [rule if isinstance(rule, Standard) else parse_standard(rule)
              for rule in standards]
-    a, a_name = as_storage(candidate, dtype)
-    b, b_name = as_storage(baseline, dtype)
+    a = as_storage(candidate, dtype)
+    truth = None if reference is None else reference_storage(reference, a[1], dtype)
+    return compare_storage(name, a, as_storage(baseline, dtype), truth, rules)
+
+
+def compare_storage(name: str, candidate: Storage, baseline: Storage,
+                    reference: Storage | None, rules: Sequence[Standard]
+                    ) -> TensorComparison:
+    """Compare tensors whose dtype is known; see `compare_tensor`.
+
+    Raises:
+        ValueError: a reference of another shape.
+        UsageError: `dual` without a reference.
+    """
+    (a, a_name), (b, b_name) = candidate, baseline
     record = TensorComparison(name, Status.EQUAL, a.shape, a_name, b.shape, b_name,
                               notes=_layout_notes(a, b))
     if a.shape != b.shape or a_name != b_name:
@@ -65,44 +78,43 @@ def compare_tensor(name: str, candidate: Any, baseline: Any, *,
             record, standards=tuple(judge(rule, record) for rule in rules))
     work = _Work(a, b, a_name, rules)
     if reference is not None:
-        work.set_reference(*reference_storage(reference, a_name, dtype))
+        work.set_reference(*reference)
     work.run()
     record = work.fill(record)
     return dataclasses.replace(record, standards=tuple(
         judge(rule, record, *work.figures()) for rule in rules))
 
 
-def compare_values(name: str, candidate: Any, baseline: Any, *,
-                   dtype: str | None = None, reference: Any = None,
-                   standards: Iterable[str | Standard] = ("bits",)) -> TensorComparison:
-    """Compare values although shapes or dtypes differ; see `compare_tensor`.
+def compare_values(first: TensorComparison, candidate: Storage, baseline: Storage,
+                   reference: Storage | None = None) -> TensorComparison:
+    """Fill in the value layers of a pair whose shapes or dtypes differ.
 
-    The status stays the mismatch and every standard still fails; the value layers are
-    filled in where both sides have as many elements, taken in C order. Different dtypes
-    are compared as float64, which has no ULP of either.
+    The status stays the mismatch and every standard still fails. Both sides need as
+    many elements; they are taken in C order. Different dtypes are compared as float64,
+    which has no ULP of either.
+
+    Args:
+        first: what `compare_storage` returned.
+        candidate: side a.
+        baseline: side b.
+        reference: the truth, None where there is none.
 
     Raises:
-        ValueError: as `compare_tensor`.
-        UsageError: as `compare_tensor`.
+        ValueError: a reference of another size.
     """
-    first = compare_tensor(name, candidate, baseline, dtype=dtype, reference=reference,
-                           standards=standards)
+    (a, a_name), (b, b_name) = candidate, baseline
     if first.bit_equal is not None:
         return first
-    a, a_name = as_storage(candidate, dtype)
-    b, b_name = as_storage(baseline, dtype)
     if a.size != b.size:
         note = f"values not compared: {a.size} elements against {b.size}"
         return dataclasses.replace(first, notes=(*first.notes, note))
-    flat_a, flat_b = a.reshape(-1), b.reshape(-1)
+    left, right = (a.reshape(-1), a_name), (b.reshape(-1), b_name)
     notes = (*first.notes, "values compared on request")
-    as_type: str | None = a_name
     if a_name != b_name:
-        flat_a, flat_b, as_type = widen(flat_a, a_name), widen(flat_b, b_name), None
+        left, right = ((widen(*side), "float64") for side in (left, right))
         notes = (*notes, f"{a_name} and {b_name} compared as float64, without ULP")
-    truth = None if reference is None else np.asanyarray(reference).reshape(-1)
-    found = compare_tensor(name, flat_a, flat_b, dtype=as_type, reference=truth,
-                           standards=())
+    truth = None if reference is None else (reference[0].reshape(-1), reference[1])
+    found = compare_storage(first.name, left, right, truth, ())
     return dataclasses.replace(
         found, status=first.status, shape=first.shape, dtype=a_name,
         b_shape=first.b_shape, b_dtype=b_name, bit_equal=False,

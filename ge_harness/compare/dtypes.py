@@ -8,7 +8,7 @@ plus the dtype name "bfloat16". This module converts at the border and back.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Tuple
 
 import numpy as np
 
@@ -43,10 +43,13 @@ FLOAT_FORMATS = {
 
 
 INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+Storage = Tuple[np.ndarray, str]
+"""Storage of a tensor and the dtype name it stands for."""
+
 SUPPORTED = (*FLOAT_FORMATS, *INTEGERS, "bool")
 
 
-def as_storage(array: Any, dtype: str | None = None) -> tuple[np.ndarray, str]:
+def as_storage(array: Any, dtype: str | None = None) -> Storage:
     """Return an array that comparison can read, and the dtype name it stands for.
 
     Args:

@@ -147,7 +147,7 @@ def judge(standard: Standard, pair: TensorComparison, candidate: Figures | None 
     compared = pair.bit_equal is not None and pair.dtype in FLOAT_FORMATS
     if standard.needs_reference and compared and pair.b_errors is None:
         raise UsageError(
-            f"standard {standard.name} of {pair.name!r} compares two errors against the "
+            f"standard {standard.name} of {pair.name!r} compares errors against the "
             "truth and got no reference; give one with --reference")
     with_golden = standard.needs_figures and candidate is not None
     golden = "reference" if with_golden and pair.b_errors else "base line"
@@ -193,7 +193,8 @@ def _judge_ulp(standard: Standard, pair: TensorComparison) -> Answer:
         return False, (f"{pair.nonfinite.changed} of {pair.count} elements changed "
                        "their kind, which no tolerance covers"), figures
     worst = pair.ulp.max or 0
-    return worst <= standard.limit, f"max {worst} ULP, {standard.limit} allowed", figures
+    reason = f"max {worst} ULP, {standard.limit} allowed"
+    return worst <= standard.limit, reason, figures
 
 
 def _kinds_text(figures: Figures) -> str:

@@ -38,8 +38,8 @@ def describe(pair: TensorComparison, *, allowed_ulp: int | None = None,
     if pair.status is Status.EQUAL:
         return f"{name}: all {pair.count} elements are equal, bit for bit"
     if pair.status is Status.EQUAL_VALUE:
-        head = (f"{name}: {pair.bit_mismatch_count} of {pair.count} elements have other "
-                "bits, all values are equal")
+        head = (f"{name}: {pair.bit_mismatch_count} of {pair.count} elements have "
+                "other bits, all values are equal")
         return f"{head}; first at {_element(pair.worst[0], pair.dtype, against)}"
     head = f"{name}: {pair.mismatch_count} of {pair.count} elements differ"
     if pair.nonfinite.changed and pair.nonfinite.changed != pair.mismatch_count:
@@ -74,7 +74,7 @@ def number_text(value: float | int | bool | None, dtype: str) -> str:
 
 
 def _element(element: Element, dtype: str, against: str) -> str:
-    """Return "[1, 7]: 1.00195312, reference 1"; bits too where the values read alike."""
+    """Return "[1, 7]: 1.00195312, reference 1"; with bits where values read alike."""
     a, b = number_text(element.a, dtype), number_text(element.b, dtype)
     if a == b or element.ulp == 0:
         a, b = f"{a} ({element.a_bits})", f"{b} ({element.b_bits})"

@@ -1,0 +1,83 @@
+"""`ge_harness compare A B`: tensors in doubt against tensors that are trusted."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ge_harness.cli import exit_codes
+from ge_harness.errors import UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from ge_harness.compare.folder import PlacesComparison
+
+NAME = "compare"
+HELP = "compare tensors: bits, ULPs, errors, standards"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of cli.md."""
+    parser.add_argument("a", metavar="A", help=".npy, .npz or folder: in doubt")
+    parser.add_argument("b", metavar="B", help="the same: trusted")
+    parser.add_argument("--reference", metavar="R", help="the same: the truth")
+    parser.add_argument(
+        "--standard", action="append", metavar="NAME",
+        help="rule that decides, repeatable; see 'list standards' (default: bits)")
+    parser.add_argument("--dtype", metavar="NAME",
+                        help="what raw bits stand for, e.g. bfloat16 for uint16 files")
+    parser.add_argument("--values", action="store_true",
+                        help="compare values although shapes or dtypes differ")
+    parser.add_argument("--map", metavar="GRAPH", help="graph of A (not built yet)")
+    parser.add_argument("--against-map", metavar="GRAPH",
+                        help="graph of B (not built yet)")
+    parser.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
+    parser.add_argument("--json", action="store_true", help="one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare and print; return the exit status."""
+    if args.map or args.against_map:
+        raise UnavailableError("--map and --against-map are not built yet in this "
+                               "version of ge_harness")
+    from ge_harness.compare import folder
+    from ge_harness.records.comparison import Status, Verdict
+
+    plan = folder.Plan(
+        Path(args.a), Path(args.b), Path(args.reference) if args.reference else None,
+        tuple(args.standard or ("bits",)), args.dtype, args.values)
+    found = folder.compare_places(plan)
+    _show(args, found)
+    if args.junit:
+        _write_junit(Path(args.junit), found)
+    if found.verdict is Verdict.AGREES:
+        return exit_codes.OK
+    if found.verdict is Verdict.DIFFERS:
+        return exit_codes.DIFFERS
+    unreadable = any(pair.status is Status.UNREADABLE for pair in found.pairs)
+    return exit_codes.USAGE if unreadable else exit_codes.UNDECIDED
+
+
+def _show(args: argparse.Namespace, found: PlacesComparison) -> None:
+    from ge_harness.compare.folder import places_document
+    from ge_harness.records.serialize import dumps
+    from ge_harness.report.compare_text import comparison_text, names_text
+
+    sys.stderr.write(names_text("files that hold no tensor, left out", found.skipped))
+    if args.json:
+        sys.stdout.write(dumps("compare", places_document(found)))
+        return
+    sys.stdout.write(names_text("only in A", found.only_a))
+    sys.stdout.write(names_text("only in B", found.only_b))
+    sys.stdout.write(comparison_text(found.pairs, found.verdict, found.standards))
+
+
+def _write_junit(path: Path, found: PlacesComparison) -> None:
+    from ge_harness.report.junit import junit_xml
+
+    text = junit_xml(found.pairs, (*found.only_a, *found.only_b))
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,135 @@
+"""Compares whole places: two files, or two folders of them, tensor by tensor."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ge_harness.compare.compare import compare_storage, compare_values, verdict_of
+from ge_harness.compare.document import pair_document
+from ge_harness.compare.dtypes import SUPPORTED, Storage
+from ge_harness.compare.files import TensorFile, match, tensors_in
+from ge_harness.compare.standards import Standard, parse_standard
+from ge_harness.errors import UnknownNameError, UsageError
+from ge_harness.records.comparison import Status, TensorComparison, Verdict
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to compare.
+
+    Attributes:
+        a: file or folder in doubt.
+        b: file or folder that is trusted.
+        reference: file or folder of the truth, None where there is none.
+        standards: names of the rules that decide.
+        dtype: what raw bits stand for, None where not told.
+        values: compare values although shapes or dtypes differ.
+    """
+
+    a: Path
+    b: Path
+    reference: Path | None = None
+    standards: tuple[str, ...] = ("bits",)
+    dtype: str | None = None
+    values: bool = False
+
+
+@dataclass(frozen=True)
+class PlacesComparison:
+    """What came of a plan.
+
+    Attributes:
+        pairs: the compared pairs, sorted by name.
+        sources: (a, b) of each pair, as text.
+        only_a: tensors that side b lacks.
+        only_b: tensors that side a lacks.
+        skipped: files that hold no tensor.
+        standards: names of the rules that decided.
+        verdict: what it comes to.
+    """
+
+    pairs: tuple[TensorComparison, ...]
+    sources: tuple[tuple[str, str], ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    skipped: tuple[str, ...]
+    standards: tuple[str, ...]
+    verdict: Verdict
+
+
+def compare_places(plan: Plan) -> PlacesComparison:
+    """Compare every pair of tensors of two places.
+
+    Among several pairs one that cannot be read does not keep the others from being
+    compared: it gets the status `unreadable`.
+
+    Raises:
+        UsageError: a place, standard or dtype cannot be used; a single pair that cannot
+            be read.
+        UnavailableError: a place holds nothing but GE data-dump files.
+    """
+    rules = tuple(dict.fromkeys(parse_standard(text) for text in plan.standards))
+    if plan.dtype is not None and plan.dtype not in SUPPORTED:
+        raise UnknownNameError("dtype", plan.dtype, SUPPORTED)
+    matched = match(plan.a, plan.b)
+    truths = tensors_in(plan.reference)[0] if plan.reference else {}
+    pairs = []
+    for name, a, b in matched.pairs:
+        truth = _truth(truths, name, single=matched.single)
+        if matched.single and plan.reference and truth is None:
+            raise UsageError(f"{plan.reference}: holds {len(truths)} tensors, none of "
+                             f"them called {name!r}")
+        try:
+            pair = _compare_files(name, (a, b, truth), rules, plan)
+        except UsageError as error:
+            if matched.single:
+                raise
+            pair = TensorComparison(name, Status.UNREADABLE, (), "", (), "",
+                                    notes=(str(error),))
+        if plan.reference and truth is None:
+            pair = dataclasses.replace(
+                pair, notes=(*pair.notes, "the reference has no tensor of this name"))
+        pairs.append(pair)
+    unmatched = len(matched.only_a) + len(matched.only_b)
+    return PlacesComparison(
+        tuple(pairs), tuple((a.source, b.source) for _, a, b in matched.pairs),
+        matched.only_a, matched.only_b, matched.skipped,
+        tuple(rule.name for rule in rules), verdict_of(pairs, unmatched=unmatched))
+
+
+def places_document(found: PlacesComparison) -> dict[str, Any]:
+    """Return the body of a JSON document of the kind `compare`."""
+    return {
+        "pairs": [pair_document(pair, a=a, b=b)
+                  for pair, (a, b) in zip(found.pairs, found.sources)],
+        "unmatched": {"a": list(found.only_a), "b": list(found.only_b)},
+        "skipped": list(found.skipped), "standards": list(found.standards),
+        "verdict": found.verdict.value}
+
+
+def _truth(truths: dict[str, TensorFile], name: str, *, single: bool
+           ) -> TensorFile | None:
+    if single and len(truths) == 1:
+        return next(iter(truths.values()))
+    return truths.get(name)
+
+
+def _compare_files(name: str, files: tuple[TensorFile, TensorFile, TensorFile | None],
+                   rules: tuple[Standard, ...], plan: Plan) -> TensorComparison:
+    a, notes_a = files[0].load(plan.dtype)
+    b, notes_b = files[1].load(plan.dtype)
+    truth: Storage | None = None
+    notes_r: tuple[str, ...] = ()
+    if files[2] is not None:
+        truth, notes_r = files[2].load(None)
+    try:
+        pair = compare_storage(name, a, b, truth, rules)
+        if plan.values:
+            pair = compare_values(pair, a, b, truth)
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error
+    notes = dict.fromkeys((*notes_a, *notes_b, *notes_r, *pair.notes))
+    return dataclasses.replace(pair, notes=tuple(notes))
