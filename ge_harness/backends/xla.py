@@ -181,6 +181,9 @@ def _run_once(tf: Any, request: RunRequest) -> None:
 
 def zeros(case: Case) -> dict[str, np.ndarray]:
     """Return an input of zeros for each port (bfloat16 as bits)."""
-    return {port.spec.name: np.zeros(
-        port.spec.shape, "uint16" if port.spec.dtype == "bfloat16" else port.spec.dtype)
-        for port in case.inputs}
+    found = {}
+    for port in case.inputs:
+        dtype = "uint16" if port.spec.dtype == "bfloat16" else port.spec.dtype
+        shape = tuple(length or 0 for length in port.spec.shape)
+        found[port.spec.name] = np.zeros(shape, dtype)
+    return found

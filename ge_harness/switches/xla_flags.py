@@ -197,8 +197,8 @@ def complaints(log: str) -> tuple[tuple[str, str], ...]:
             found.setdefault(name, "XLA does not know this flag")
     for match in _BAD_VALUE.finditer(log):
         name = match["flag"] or match["flag2"]
-        value = match["old"] if match["flag"] else match["new"]
-        found.setdefault(name, f"XLA does not take the value {value.strip().lstrip('=')!r}")
+        value = (match["old"] if match["flag"] else match["new"]).strip().lstrip("=")
+        found.setdefault(name, f"XLA does not take the value {value!r}")
     return tuple(found.items())
 
 

@@ -38,7 +38,7 @@ def run_jobs(folder, jobs, variables=None):
     environment.update(variables or {})
     done = subprocess.run(
         [sys.executable, __file__, str(folder)], env=environment, timeout=600,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         cwd=str(ROOT), check=False)
     assert done.returncode == 0, done.stdout[-4000:]
     results = [_result(folder, number) for number in range(len(jobs))]
