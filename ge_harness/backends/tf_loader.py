@@ -411,7 +411,8 @@ def failure_of(tf: Any, error: BaseException, where: str) -> BackendFailure:
     kind = FailureKind.RUN
     if isinstance(error, tf.errors.ResourceExhaustedError):
         kind = FailureKind.OUT_OF_MEMORY
-    elif isinstance(error, (tf.errors.NotFoundError, tf.errors.UnimplementedError)):
+    elif (isinstance(error, (tf.errors.NotFoundError, tf.errors.UnimplementedError))
+          or "Could not satisfy device specification" in text):
         kind = FailureKind.UNAVAILABLE
         text = f"TensorFlow {tf.__version__} has no kernel for it here: {text}"
     return BackendFailure(kind, f"{where}: {text}")

@@ -85,6 +85,8 @@ class Environment:
             value they had, sorted.
         threads: (pool, size) pairs as set.
         route: how the backend executed, e.g. "tf.function", "v1 session".
+        onednn: whether TensorFlow used oneDNN kernels: "on", "off" or "not built in"
+            (the stack's own choice, never forced); "" where TensorFlow was not used.
     """
 
     python: str
@@ -99,6 +101,7 @@ class Environment:
     removed: tuple[tuple[str, str], ...] = ()
     threads: tuple[tuple[str, int], ...] = ()
     route: str = ""
+    onednn: str = ""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ge_harness.errors import UsageError
-from ge_harness.records import run, switch, tensor
+from ge_harness.records import comparison, job, run, switch, tensor
 
 SCHEMA_VERSION = 1
 
@@ -34,6 +34,19 @@ _NESTED: dict[type, dict[str, type]] = {
         "request": run.RunRequest, "passes": switch.ActivePass,
         "effects": switch.SwitchEffect, "environment": run.Environment},
     run.RunFailure: {"request": run.RunRequest, "kind": run.FailureKind},
+    job.BuiltCase: {"inputs": tensor.Port, "outputs": tensor.Port,
+                    "environment": run.Environment},
+    job.JobFailure: {"kind": run.FailureKind},
+    comparison.ErrorStats: {
+        "abs": comparison.ErrorSummary, "rel": comparison.ErrorSummary,
+        "ulp": comparison.ErrorSummary, "nonfinite": comparison.KindCounts},
+    comparison.TensorComparison: {
+        "status": comparison.Status, "nonfinite": comparison.KindCounts,
+        "ulp": comparison.UlpSummary, "abs": comparison.ErrorSummary,
+        "rel": comparison.ErrorSummary, "worst": comparison.Element,
+        "buckets": comparison.Bucket, "a_errors": comparison.ErrorStats,
+        "b_errors": comparison.ErrorStats, "nearer": comparison.Nearer,
+        "standards": comparison.StandardVerdict},
 }
 
 
