@@ -65,7 +65,7 @@ def build_graph(tf: Any, source: Source, options: BuildOptions) -> BuiltGraph:
         draft = _from_model(tf, source, options)
     sketch = cut.with_fetches(draft.sketch, options.fetch)
     sketch, asked = _with_feeds(tf, sketch, options, draft.shapes)
-    sketch = cut.settle(sketch, asked)
+    sketch = cut.quiet(tf, cut.settle(sketch, asked))
     sketch = _shaped(sketch, _overrides(sketch, options, draft.shapes))
     refuse.check_ops(tf, sketch.graph_def)
     graph = _import(tf, sketch.graph_def)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Iterable, Mapping
 
 from graphs.errors import GraphError
-from graphs.function import output_count
+from graphs.function import op_def, output_count
 from graphs.graph_def import by_name, prune, split, tensor_name
 from graphs.port_name import of_tensor, safe
 
@@ -181,6 +181,33 @@ def settle(sketch: Sketch, asked: tuple[str, ...]) -> Sketch:
         raise GraphError(f"--feed={lost[0]}: no output depends on it; drop it or fetch "
                          "something behind it", subject=lost[0])
     return Sketch(pruned, feeds, fetches)
+
+
+def quiet(tf: Any, sketch: Sketch) -> Sketch:
+    """Drop control edges from nodes behind which nothing acts.
+
+    SavedModels are full of them, to order reads of variables that are constants by now.
+    An edge stays where an Assert or another stateful op stands behind it.
+
+    Args:
+        tf: tensorflow.compat.v1.
+        sketch: settled, so that each node stands after what it reads.
+    """
+    stateful: dict[str, bool] = {}
+    acting: set[str] = set()
+    for node in sketch.graph_def.node:
+        if node.op not in stateful:
+            stateful[node.op] = bool(op_def(tf, node.op).is_stateful)
+        idle = [ref for ref in node.input
+                if ref.startswith("^") and ref[1:] not in acting]
+        kept = [ref for ref in node.input if ref not in idle]
+        if idle:
+            del node.input[:]
+            node.input.extend(kept)
+        if (stateful[node.op] and node.op not in _PLACEHOLDERS) or any(
+                split(ref)[0] in acting for ref in kept):
+            acting.add(node.name)
+    return settle(sketch, ())
 
 
 def _own_nodes(graph_def: Any, sketch: Sketch) -> dict[str, str]:
