@@ -106,7 +106,8 @@ def _listed(counts: Counter[tuple[str, str]]) -> str:
     by_op: Counter[str] = Counter()
     for (op, _), count in counts.items():
         by_op[op] += count
-    parts = [f"{op} x{count}" if count > 1 else op for op, count in sorted(by_op.items())]
+    parts = [f"{op} x{count}" if count > 1 else op
+             for op, count in sorted(by_op.items())]
     return ", ".join(parts) or "nothing"
 
 
@@ -140,7 +141,8 @@ def _digest(root: str, nodes: dict[str, Any], digests: dict[str, str]) -> None:
 
 
 def _own(node: Any, digests: dict[str, str]) -> str:
-    data, control = [], []
+    data: list[str] = []
+    control: list[str] = []
     for text in node.input:
         name, index, is_control = parse(text)
         (control if is_control else data).append(

@@ -80,8 +80,8 @@ class NodewiseGraph(Compiled):
         return Evidence(
             passes=found.passes, effects=found.effects, sent=found.sent,
             artifact_hashes=found.artifact_hashes, route=found.route,
-            notes=(*found.notes, "the nodewise base line of Grappler is eager execution:"
-                   " it rewrites graphs, and a node alone is none"))
+            notes=(*found.notes, "the nodewise base line of Grappler is eager "
+                   "execution: it rewrites graphs, and a node alone is none"))
 
 
 class GrapplerGraph(Compiled):

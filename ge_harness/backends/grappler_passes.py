@@ -70,8 +70,10 @@ def find(setting: SwitchSetting, version: str, ran: Ran, again: Again | None) ->
         passes = _by_name(ran, whole)
         notes += ("a run takes too long to find the optimizers by running again; they "
                   "are told by the names of nodes",)
-        effects = tuple(SwitchEffect(switch, "off", "unproved", "not run again: too slow")
-                        for switch in setting.off)
+        effects = tuple(
+            SwitchEffect(switch, asked, "unproved", "not run again: too slow")
+            for asked, chosen in (("off", setting.off), ("on", setting.on))
+            for switch in chosen)
         return Found(passes, effects, notes)
     passes = _by_running(setting, version, after, again) if whole else ()
     if whole and not passes:
@@ -141,9 +143,10 @@ def _effect(switch: Switch, asked: str, after: graph_structure.Structure,
     change = graph_structure.difference(graph_structure.of(other.after), after)
     if change is None:
         return SwitchEffect(switch, asked, "no_target",
-                            "the graph that ran is the same with and without the switch")
-    return SwitchEffect(switch, asked, "proved", "the graph that ran is another without "
-                        f"the switch: {graph_structure.describe(change)}")
+                            "the same graph ran with and without the switch")
+    described = graph_structure.describe(change)
+    return SwitchEffect(switch, asked, "proved",
+                        f"another graph ran without the switch: {described}")
 
 
 def _kernel_note(after: graph_structure.Structure, ran: Ran) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """TensorFlow's graph optimizers as switches.
 
 Source: tensorflow/core/protobuf/rewriter_config.proto and the options that
-`tf.config.optimizer.set_experimental_options` reads (tensorflow/python/eager/context.py)
+`tf.config.optimizer.set_experimental_options` reads, in tensorflow/python/eager/context
 of TensorFlow 1.15, 2.6 and 2.21. Options it does not read are ignored silently, so a
 name that a stack lacks is refused here.
 """
