@@ -116,7 +116,7 @@ def _text(key: str, value: str) -> tuple[str, str]:
 def test_a_value_acts_as_the_readers_take_it(key, value, acts, works):
     variable, text = _text(key, value)
     report = parse_flags(text, variable)
-    item = [item for item in report.items if item.key == key][0]
+    item = next(item for item in report.items if item.key == key)
     assert item.effective == acts
     assert report.works is works
 
