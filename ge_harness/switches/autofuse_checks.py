@@ -5,6 +5,7 @@ Source: reference: autofuse_flags.md sections 2, 4 to 8 and 12.
 
 from __future__ import annotations
 
+import functools
 import re
 
 from ge_harness.errors import nearest_name
@@ -20,6 +21,7 @@ from ge_harness.switches.autofuse_keys import (
 )
 
 _LONGEST_NAME = 80
+_BARE = {name.lstrip("-"): key for name, key in KEYS.items()}
 _CASE = re.compile(r"[0-9]+(_R)?|g[0-9]+_[0-9]+(_R)?(,g[0-9]+_[0-9]+(_R)?)*")
 
 
@@ -48,22 +50,27 @@ def identify(written: str, variable: str) -> tuple[Key | None, FlagIssue | None]
     Returns:
         The key, or None where nothing is close; and None where it is written rightly.
     """
-    own = {key.name: key for key in keys_of(variable)}
-    if written in own:
-        return own[written], None
+    own = KEYS.get(written)
+    if own is not None and own.variable == variable:
+        return own, None
     bare = written.strip().strip("\"'").lstrip("-").strip()
-    for name, key in KEYS.items():
-        if name.lstrip("-") == bare:
-            return key, _misspelt(written, key, variable)
+    key = _BARE.get(bare)
+    if key is not None:
+        return key, _misspelt(written, key, variable)
     if len(bare) > _LONGEST_NAME:
         return None, error("unknown_key", f"no key {_short(written)!r}; every reader "
                            "ignores it without a message")
-    near = nearest_name("--" + bare.lower(), list(own)) or nearest_name(
-        "--" + bare.lower(), list(KEYS))
+    near = _nearest_key(bare.lower(), variable)
     hint = f"; did you mean {near}?" if near else ""
     return KEYS.get(near), error(
         "unknown_key", f"no key {_short(written)!r}; every reader ignores it without a "
         f"message{hint}", near)
+
+
+@functools.lru_cache(maxsize=4096)
+def _nearest_key(bare: str, variable: str) -> str:
+    own = [key.name for key in keys_of(variable)]
+    return nearest_name("--" + bare, own) or nearest_name("--" + bare, KEYS)
 
 
 def _misspelt(written: str, key: Key, variable: str) -> FlagIssue:
