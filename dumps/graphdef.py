@@ -60,7 +60,7 @@ def read(path: str | Path) -> GraphDef:
     if path.suffix in _TEXT_SUFFIXES:
         from dumps.graphdef_text import parse_text
 
-        return parse_text(data.decode("utf-8", "surrogateescape"), path)
+        return parse_text(data, path)
     return parse(data, path)
 
 
