@@ -328,6 +328,19 @@ class DumpGraph:
         counts = [graph.edges for graph in self.graphs]
         return EdgeCounts(*(sum(column) for column in zip(*counts)))
 
+    def warn(self, line: int, message: str) -> None:
+        """Add a warning about this file."""
+        self._log.add(line, message)
+
+    def load_details(self) -> None:
+        """Parse every descriptor and attribute, so that all warnings are known."""
+        for graph in self.graphs:
+            for value in graph.attributes.values():
+                del value
+            for node in graph.nodes:
+                for value in node.attributes.values():
+                    del value
+
     def node(self, name: str) -> DumpNode | None:
         """Return the node of this graph with that name; the first of equal names."""
         if self._by_name is None:

@@ -94,7 +94,7 @@ class TextReader:
         self._lines = 0
         self._odd = odd_lines(self.data, 0, len(self.data) - 1)
         self._is_balanced = self.data.count(b"{\n") == self.data.count(b"}\n")
-        self._item_head = re.compile(rb"(?:^|[\s{<>};,])%b\s*:?\s*[{<]" % self.ITEM)
+        self._item_head = re.compile(rb"(?:^|[\s{<>};,])%b\s*(?::\s*)?[{<]" % self.ITEM)
 
     # What a format defines.
 
