@@ -1,0 +1,70 @@
+"""One side of a comparison: the nodes of a dump by graph and name, and their origins.
+
+Source: reference: graph_dumps.md section 5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Iterable, Tuple
+
+from dumps.records import DumpGraph, DumpNode
+
+Key = Tuple[str, str]
+ORIGINAL_NAMES = "_datadump_original_op_names"
+ORIGIN_NAME = "_datadump_origin_name"
+
+
+class Side:
+    """One dump, its nodes by graph and name.
+
+    Attributes:
+        nodes: every node by (graph, name); of equal names the first.
+        order: position of each in the file.
+        has_attributes: whether the dump's format and level hold attributes.
+    """
+
+    def __init__(self, graph: DumpGraph) -> None:
+        self.nodes: dict[Key, DumpNode] = {}
+        for inner in graph.graphs:
+            name = inner.name
+            for node in inner.nodes:
+                self.nodes.setdefault((name, node.name), node)
+        self.order = {key: place for place, key in enumerate(self.nodes)}
+        self.has_attributes = graph.format not in ("readable", "ge_onnx")
+        self._consumers: dict[Key, list[tuple[Key, int]]] | None = None
+
+    def consumers(self, key: Key) -> list[tuple[Key, int]]:
+        """Return who reads a node's outputs: (node, number of its input)."""
+        if self._consumers is None:
+            table: dict[Key, list[tuple[Key, int]]] = {}
+            for reader, node in self.nodes.items():
+                for slot, edge in enumerate(node.inputs):
+                    if edge is not None:
+                        table.setdefault((reader[0], edge[0]), []).append(
+                            (reader, slot))
+            self._consumers = table
+        return self._consumers.get(key, [])
+
+    def sorted(self, keys: Iterable[Key]) -> list[Key]:
+        """Return keys in the order of the file."""
+        return sorted(keys, key=self.order.__getitem__)
+
+
+def originals(node: DumpNode) -> tuple[str, ...]:
+    """Return the names of the original operators; none where the list is empty."""
+    value = node.attributes.get(ORIGINAL_NAMES)
+    if isinstance(value, str):
+        value = (value,)
+    if not isinstance(value, (list, tuple)):
+        return ()
+    return tuple(name for name in value if isinstance(name, str) and name)
+
+
+def origin_names(node: DumpNode) -> tuple[str, ...]:
+    """Return the original operators that a node's outputs are said to be."""
+    found = []
+    for desc in node.output_descs:
+        value = desc.attributes.get(ORIGIN_NAME)
+        if isinstance(value, str) and value:
+            found.append(value)
+    return tuple(found)
