@@ -60,7 +60,8 @@ def _draw(kind: Distribution, shape: tuple[int, ...], stream: np.random.RandomSt
     elif isinstance(kind, Booleans):
         drawn = stream.random_sample(shape) < kind.share
     elif isinstance(kind, Values):
-        drawn = np.resize(np.array(kind.numbers, dtype=np.float64), shape)
+        count = int(np.prod(shape, dtype=np.int64))
+        drawn = np.resize(np.array(kind.numbers, dtype=np.float64), count)
     else:
         raise GraphError(f"input {name!r}: found {kind!r}, expected a distribution of "
                          "graphs.distribution", subject=name)

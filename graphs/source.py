@@ -56,7 +56,7 @@ def resolve(text: str) -> Source:
         return Source(SHIPPED, text, doc=graphs.docstring(text))
     path = Path(text)
     try:
-        is_dir, is_file = path.is_dir(), path.is_file()
+        is_dir, is_file = bool(text) and path.is_dir(), path.is_file()
     except (OSError, ValueError):
         is_dir = is_file = False
     if is_dir:
