@@ -16,6 +16,7 @@ from typing import Any
 
 from dumps import asctext, dtypes, ge_tree, textproto
 from dumps.errors import DumpError
+from dumps.outline import count_outside_strings
 from dumps.records import (
     DumpGraph,
     DumpNode,
@@ -78,8 +79,8 @@ def _from_proto(data: bytes, log: WarningLog) -> DumpGraph:
         if item.messages("asc_node"):
             log.add(item.line, "operator not closed")
             pending.extend(item.messages("asc_node")[::-1])
-    lost = len(_NODE.findall(data)) - len(nodes)
-    if lost > 0 and log.all():
+    lost = count_outside_strings(_NODE, data) - len(nodes)
+    if lost > 0:
         log.lose(1, lost, "their text is damaged beyond reading")
     for key in whole.names():
         if key not in ("asc_graph_attr", "asc_node", "graph_name"):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from dumps import dtypes, ge_tree
-from dumps.outline import BLOCK, Part, outline, string_field
+from dumps.outline import BLOCK, CHUNK, Part, outline, string_field
 from dumps.records import DumpGraph, DumpNode, NodeDetail, TensorDesc
 from dumps.source import MAX_BYTES, load, shown
 from dumps.textgraph import Graphs, Head, TextReader
@@ -115,8 +115,16 @@ class _Reader(TextReader):
     def _blocks(self, part: Part, key: bytes, indent: int) -> list[Part]:
         inside = self.data.find(b"\n", part.start + 1)
         end = part.end - indent + 1 if part.is_closed else part.end
-        return [each for each in outline(self.data, inside, max(end, inside), indent)
-                if each.key == key and each.kind == BLOCK]
+        found = []
+        for each in outline(self.data, inside, max(end, inside), indent):
+            if each.kind == CHUNK:
+                self.damaged(each, indent // 2)
+            elif each.kind == BLOCK and each.key == key:
+                found.append(each)
+                if not each.is_closed:
+                    self.log.add(self.line_at(each.end),
+                                 f"{shown(key)} of a subgraph not closed")
+        return found
 
     def graphs_of(self, message: Message) -> Graphs:
         nodes: list[DumpNode] = []

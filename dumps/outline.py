@@ -12,12 +12,13 @@ import re
 from typing import NamedTuple, Pattern
 
 from dumps.source import check_text
-from dumps.textvalue import to_text
+from dumps.textvalue import string_end, to_text
 
 # A line that TextFormat would not print, after its newline.
 _ODD_LINE = re.compile(
     rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\n]*"|[\w+.-]+))|\})?(?:\n|\Z))')
 _HEAD = re.compile(rb"([A-Za-z_]\w*)(?: (\{)|: ([^\n]*))(?:\n|\Z)")
+_QUOTE = re.compile(rb"[\"']")
 _EDGES: dict[int, Pattern[bytes]] = {}
 BLOCK, SCALAR, CHUNK = "block", "scalar", "chunk"
 
@@ -149,3 +150,20 @@ def string_field(data: bytes, place: int, head: bytes) -> tuple[str | None, int]
     if b"\\" in token:
         return to_text(data[start - 1:end]), end
     return token.decode("utf-8", "surrogateescape"), end
+
+
+def count_outside_strings(pattern: Pattern[bytes], data: bytes) -> int:
+    """Count matches in a text whose strings are emptied first."""
+    parts = []
+    place = 0
+    for match in _QUOTE.finditer(data):
+        start = match.start()
+        if start < place:
+            continue
+        parts.append(data[place:start])
+        end = string_end(data, start)
+        if end < 0:
+            end = data.find(b"\n", start)
+        place = end + 1 if end >= 0 else len(data)
+    parts.append(data[place:])
+    return len(pattern.findall(b'""'.join(parts)))

@@ -13,7 +13,16 @@ from typing import Any, List, Mapping, NamedTuple, Sequence
 
 from dumps import textproto
 from dumps.errors import DumpError
-from dumps.outline import BLOCK, CHUNK, SCALAR, Part, odd_lines, outline, prepare
+from dumps.outline import (
+    BLOCK,
+    CHUNK,
+    SCALAR,
+    Part,
+    count_outside_strings,
+    odd_lines,
+    outline,
+    prepare,
+)
 from dumps.records import DumpGraph, DumpNode, NodeDetail, WarningLog
 from dumps.source import shown
 from dumps.textproto import Message
@@ -256,8 +265,7 @@ class TextReader:
             return
         if not part.is_closed:
             self.log.add(line, f"operator {shown(head.name or '')} not closed")
-        whole = Message(line, [(self.ITEM.decode(), place.message(), line)])
-        graphs = self.graphs_of(whole)
+        graphs = self.graphs_of(self.parse(part, line, depth))
         found[0].extend(graphs[0].nodes)
         found[1].extend(graphs[1:])
 
@@ -280,9 +288,9 @@ class TextReader:
     def _whole(self) -> Graphs:
         """Read a file of another surface than TextFormat's."""
         graphs = self._from_text(Part(CHUNK, b"", b"", 0, len(self.data), True), 1)
-        lost = len(self._item_head.findall(self.data)) - sum(
+        lost = count_outside_strings(self._item_head, self.data) - sum(
             len(graph.nodes) for graph in graphs)
-        if lost > 0 and self.log.all():
+        if lost > 0:
             self.log.lose(0, lost, "their text is damaged beyond reading")
         return graphs
 
@@ -331,11 +339,19 @@ class TextReader:
             self.log.add(line, f"field {shown(whole.items[0][0])} out of place")
         self._count_lost(part, line, count, depth)
 
+    def damaged(self, part: Part, depth: int) -> None:
+        """Note text that nothing can be made of, and the operators in it."""
+        line = self.line_at(part.start)
+        self.log.add(line, "text not understood: "
+                     + shown(self.data[part.start:part.start + 400].strip()))
+        self._count_lost(part, line, 0, depth)
+
     def _count_lost(self, part: Part, line: int, found: int, depth: int) -> None:
         text = self.data[part.start:part.end]
-        heads = len(self._item_head.findall(text))
-        lead = b" " * (2 * depth + 2)
-        orphans = text.count(b'\n%b%b: "' % (lead, self.TYPE))
+        heads = count_outside_strings(self._item_head, text)
+        orphans = len(re.findall(
+            rb'\n {%d,%d}%b: "' % (2 * depth + 2, 2 * depth + 2 if self.TYPE == b"type"
+                                   else 400, self.TYPE), text))
         lost = max(heads, orphans) - found
         if lost > 0:
             self.log.lose(line, lost, "their text is damaged beyond reading")

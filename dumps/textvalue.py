@@ -31,16 +31,16 @@ def string_end(data: bytes, start: int) -> int:
     A string does not go past the end of its line.
     """
     quote = data[start:start + 1]
-    limit = data.find(b"\n", start)
-    limit = len(data) if limit < 0 else limit
-    place = data.find(quote, start + 1, limit)
-    while place >= 0:
+    seen = start + 1
+    place = data.find(quote, seen)
+    while place >= 0 and data.find(b"\n", seen, place) < 0:
         before = place
         while data[before - 1] == 0x5C:
             before -= 1
         if (place - before) % 2 == 0:
             return place
-        place = data.find(quote, place + 1, limit)
+        seen = place + 1
+        place = data.find(quote, seen)
     return -1
 
 

@@ -126,7 +126,9 @@ class _Reader(TextReader):
             if text.startswith("^"):
                 controls.append(text[1:])
                 continue
-            name, colon, index = text.rpartition(":")
+            # Inside a function it is node:port:index.
+            name, colon, rest = text.partition(":")
+            index = rest.rpartition(":")[2]
             if colon and index.isdigit() and index.isascii() and len(index) < 10:
                 inputs.append(Edge(name, int(index)))
             else:
