@@ -33,24 +33,31 @@ _WORK = (("float16", "float32"), ("bfloat16", "float32"))
 
 @dataclass(frozen=True)
 class Flush:
-    """Which ops treat float32 subnormals as zeros, coming in and going out.
+    """Which ops treat subnormals as zeros, coming in and going out.
+
+    A processor flushes what float32 and float64 instructions read ("denormals are
+    zero") and write ("flush to zero"). float16 never is: its subnormals are normal in
+    float32, where it is computed. bfloat16 is, since it shares float32's exponents.
 
     Attributes:
-        dtypes: dtypes whose arithmetic flushes ("float32" and, where it is done by
-            way of float32, "bfloat16"). float16's subnormals are normal in float32.
-        except_ops: (op, dtype) pairs that do not.
-        extra_ops: (op, dtype) pairs that do although their dtype is not listed.
+        inputs: dtypes whose operands are flushed.
+        outputs: dtypes whose results are flushed.
+        except_ops: (op, dtype) pairs made of integer instructions, never flushed.
+        casts: (from, to) pairs of Cast that are flushed; the others move bits.
     """
 
-    dtypes: tuple[str, ...] = ()
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
     except_ops: tuple[tuple[str, str], ...] = ()
-    extra_ops: tuple[tuple[str, str], ...] = ()
+    casts: tuple[tuple[str, str], ...] = ()
 
-    def applies(self, op: str, dtype: str) -> bool:
-        """Return whether `op` on `dtype` flushes."""
-        if dtype in self.dtypes:
-            return (op, dtype) not in self.except_ops
-        return (op, dtype) in self.extra_ops
+    def reads(self, op: str, dtype: str) -> bool:
+        """Return whether `op` flushes operands of `dtype`."""
+        return dtype in self.inputs and (op, dtype) not in self.except_ops
+
+    def writes(self, op: str, dtype: str) -> bool:
+        """Return whether `op` flushes results of `dtype`."""
+        return dtype in self.outputs and (op, dtype) not in self.except_ops
 
 
 @dataclass(frozen=True)
@@ -89,18 +96,45 @@ class EagerPolicy(Policy):
     def operand(self, node: NodeDef, index: int, tensor: Tensor) -> np.ndarray:
         """Return an input widened to the work dtype, subnormals flushed if so set."""
         array = super().operand(node, index, tensor)
-        if is_float(tensor.dtype) and self.flush.applies(node.op, tensor.dtype):
-            return flushed(array)
+        if is_float(tensor.dtype) and self.flush.reads(node.op, tensor.dtype):
+            return flushed(array, tensor.dtype)
         return array
 
     def compute(self, node: NodeDef, op: Elementwise,
                 operands: Sequence[np.ndarray]) -> np.ndarray:
         """Run a function in the work dtype; "function" kinds in float64, rounded."""
         work = operands[0].dtype
-        if op.kind != "function" or not np.issubdtype(work, np.floating):
+        if op.kind == "exact" or not np.issubdtype(work, np.floating):
             return super().compute(node, op, operands)
+        if op.kind == "arithmetic":
+            result = super().compute(node, op, operands)
+            if work == np.float32 and self.flush.writes(node.op, "float32"):
+                return self._tiny_before_rounding(node, op, operands, result)
+            return result
         wide = super().compute(node, op, [x.astype(np.float64) for x in operands])
         return wide.astype(work) if np.issubdtype(wide.dtype, np.floating) else wide
+
+    def _tiny_before_rounding(self, node: NodeDef, op: Elementwise,
+                              operands: Sequence[np.ndarray],
+                              result: np.ndarray) -> np.ndarray:
+        """Flush what reaches the smallest normal number only by subnormal rounding.
+
+        x86 calls a result tiny when, rounded to 24 bits with an unbounded exponent, it
+        lies below 2^-126; NumPy has rounded it to the coarser subnormal grid already.
+        Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 1,
+        section 4.9.1.5 (numeric underflow).
+        """
+        edge = np.abs(result) == np.float32(2.0 ** -126)
+        if not edge.any():
+            return result
+        parts = [np.broadcast_to(x, result.shape)[edge].astype(np.float64)
+                 for x in operands]
+        wide = super().compute(node, op, parts)
+        tiny = np.abs(wide) < 2.0 ** -126 - 2.0 ** -151
+        out = result.copy()
+        out[edge] = np.where(tiny, np.copysign(np.float32(0), result[edge]),
+                             result[edge])
+        return out
 
     def step(self, node: NodeDef, array: np.ndarray, dtype: str) -> np.ndarray:
         """Return an intermediate rounded to the dtype, in the work dtype."""
@@ -135,31 +169,25 @@ class EagerPolicy(Policy):
         if not is_float(dtype):
             return Tensor(np.asarray(array, dtype=storage_dtype(dtype)), dtype)
         array = np.asarray(array)
-        if self.flush.applies(node.op, dtype):
-            array = flushed(array)
+        if self.flush.writes(node.op, dtype):
+            array = flushed(array, dtype)
         return Tensor(rounded(array, dtype), dtype)
 
     def cast(self, node: NodeDef, tensor: Tensor, dtype: str) -> Tensor:
-        """Round between floats, convert otherwise."""
+        """Round between floats (to 16 bits by way of float32), convert otherwise."""
         source = tensor.array
+        flush = (tensor.dtype, dtype) in self.flush.casts
         if is_float(tensor.dtype):
             source = values(tensor, _exact_dtype(tensor.dtype))
-            if self.flush.applies(node.op, tensor.dtype):
-                source = flushed(source)
+            if flush and tensor.dtype in self.flush.inputs:
+                source = flushed(source, tensor.dtype)
         if not is_float(dtype):
             return Tensor(cast_to_integer(source, dtype), dtype)
-        return Tensor(self._cast_float(node, source, dtype), dtype)
-
-    def _cast_float(self, node: NodeDef, source: np.ndarray, dtype: str) -> np.ndarray:
-        """Round to a float dtype; the 16-bit ones by way of float32, as Eigen does."""
-        if dtype in ("float16", "bfloat16"):
-            with np.errstate(all="ignore"):
-                source = source.astype(np.float32)
-        elif dtype == "float32":
-            source = rounded(source, dtype)
-        if self.flush.applies(node.op, dtype) and source.dtype == np.float32:
-            source = flushed(source)
-        return rounded(source, dtype)
+        step = "float64" if dtype == "float64" else "float32"
+        result = np.asarray(source).astype(step)
+        if flush and dtype in self.flush.outputs:
+            result = flushed(result, dtype)
+        return Tensor(rounded(result, dtype), dtype)
 
 
 def _exact_dtype(dtype: str) -> str:
@@ -201,3 +229,28 @@ def _as(array: np.ndarray, accumulator: str) -> np.ndarray:
 
 EAGER = EagerPolicy()
 """IEEE arithmetic, nothing flushed."""
+
+_BITWISE = tuple((op, dtype) for op in ("Neg", "Abs") for dtype in (
+    "float32", "float64", "bfloat16"))
+_FLUSHING = ("float32", "float64", "bfloat16")
+_CASTS = (("float32", "float64"), ("float64", "float32"), ("bfloat16", "float64"),
+          ("float64", "bfloat16"), ("float32", "bool"), ("float64", "bool"))
+
+
+def eager_policy(version: str, *, denormals_are_zero: bool = True) -> EagerPolicy:
+    """Return the eager policy of a TensorFlow version on an x86 CPU.
+
+    Its threads flush float32 and float64 subnormals. Measured on 1.15.5, 2.6.5 and
+    2.21.0 (docs/interpreter.md, "Eager TensorFlow").
+
+    Args:
+        version: TensorFlow's, "2.21.0".
+        denormals_are_zero: whether operands are flushed too. Always so, except that
+            TensorFlow 2.6 stops doing it, in the whole process, at its first
+            bfloat16 product.
+    """
+    old = version.startswith("1.")
+    casts = _CASTS + ((("bfloat16", "bool"),) if old else ())
+    flush = Flush(_FLUSHING if denormals_are_zero else (), _FLUSHING, _BITWISE, casts)
+    return EagerPolicy(name=f"eager {version}", flush=flush,
+                       nan_minmax="first" if old else "propagate")

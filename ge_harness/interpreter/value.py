@@ -83,9 +83,16 @@ def rounded(array: np.ndarray, dtype: str) -> np.ndarray:
     return np.where(np.isnan(array), quiet, half)
 
 
-def flushed(array: np.ndarray) -> np.ndarray:
-    """Return float32 or float64 values with float32 subnormals as signed zeros."""
-    tiny = np.abs(array) < np.float32(2.0 ** -126)
+def flushed(array: np.ndarray, dtype: str) -> np.ndarray:
+    """Return values with the subnormals of their arithmetic as signed zeros.
+
+    Args:
+        array: [...] float32 or float64.
+        dtype: dtype of the tensor. Only float64's own arithmetic has float64's
+            subnormals; all others are done in float32.
+    """
+    smallest = 2.0 ** (-1022 if dtype == "float64" else -126)
+    tiny = np.abs(array) < array.dtype.type(smallest)
     return np.where(tiny, np.copysign(array.dtype.type(0), array), array)
 
 
