@@ -27,7 +27,7 @@ RESERVED = frozenset({
     "xla_dump_disable_metadata", "xla_flags_reset",
 })
 _FLAG = re.compile(r"--(?P<name>[a-z][a-z0-9_]*)(?:=(?P<value>.*))?", re.DOTALL)
-_PASS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
+_PASS_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*(?: [A-Za-z0-9_.\-]+)*")
 _TOKEN = re.compile(r"(?:[^\s'\"]|'[^']*'|\"[^\"]*\")+")
 _UNKNOWN = re.compile(r"Unknown flags? in XLA_FLAGS:(?P<flags>.*)")
 _BAD_VALUE = re.compile(
@@ -101,8 +101,8 @@ def check_pass_name(name: str) -> str:
             f"name. Write {name.strip()!r}")
     if not _PASS_NAME.fullmatch(name):
         raise SwitchError(
-            f"HLO pass {name!r}: expected letters, digits, '-' and '_', one name at a "
-            "time; XLA would silently ignore it")
+            f"HLO pass {name!r}: expected one name of letters, digits, '-' and '_'; "
+            "XLA would silently ignore it")
     return name
 
 
@@ -151,7 +151,7 @@ def compose(setting: SwitchSetting, dump_dir: str, version: str) -> str:
     parts = dump_flags(dump_dir, version) if dump_dir else []
     names = [switch.name for switch in setting.off if switch.family == PASS]
     if names:
-        parts.append(f"--{DISABLE}={','.join(dict.fromkeys(names))}")
+        parts.append(f"--{DISABLE}={_quoted(','.join(dict.fromkeys(names)))}")
     flags = {item.switch.name: item.value for item in setting.values
              if item.switch.family == FLAG}
     parts += [f"--{name}={_quoted(value)}" for name, value in flags.items()]
