@@ -4,7 +4,8 @@ A script is a JSON object in the request's option "script": set index -> action,
 for every other set. An action is a list, its first item being what to do:
 ["give", [numbers]], ["raise", kind, text], ["error", text], ["abort"], ["exit", int],
 ["sleep", seconds], ["print", text], ["memory"], ["limit", bytes], ["flip"],
-["grandchild", path], ["kill", signal], ["shape", [axes]], ["outcome", text].
+["grandchild", path], ["kill", signal], ["shape", [axes]], ["outcome", text],
+["variable", name], ["parent"].
 """
 
 from __future__ import annotations
@@ -85,8 +86,9 @@ class _Scripted(Compiled):
         return {port.spec.name: given for port in self._case.outputs}
 
     def evidence(self) -> Evidence:
-        return Evidence(route="script", notes=(f"called {self._calls} times",
-                                               os.environ.get("XLA_FLAGS", "-")))
+        return Evidence(route="script", notes=(
+            f"called {self._calls} times", f"process {os.getpid()}",
+            f"XLA_FLAGS={os.environ.get('XLA_FLAGS', '')}"))
 
     def _echo(self, x: np.ndarray) -> None:
         """Give the first input back."""
@@ -138,6 +140,9 @@ class _Scripted(Compiled):
     def _outcome(self, x: np.ndarray, text: str) -> None:
         (self._job_dir / "outcome.json").write_text(text)
         os._exit(0)
+
+    def _parent(self, x: np.ndarray) -> None:
+        raise BackendFailure(FailureKind.RUN, f"parent {os.getppid()}")
 
     def _variable(self, x: np.ndarray, name: str) -> None:
         raise BackendFailure(FailureKind.RUN, f"{name}={os.environ.get(name)!r}")

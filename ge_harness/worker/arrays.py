@@ -11,6 +11,7 @@ from typing import BinaryIO, Mapping, Sequence
 import numpy as np
 
 from ge_harness.backends.base import BackendFailure
+from ge_harness.compare.dtypes import FLOAT_FORMATS
 from ge_harness.records.run import FailureKind
 from ge_harness.records.tensor import Port
 
@@ -82,8 +83,13 @@ def _header(shape: tuple[int, ...], dtype: np.dtype, length: int) -> bytes:
     return _MAGIC + struct.pack("<H", len(padded)) + padded
 
 
-def checked(port: Port, array: np.ndarray) -> np.ndarray:
+def checked(port: Port, array: np.ndarray, *, wide: bool = False) -> np.ndarray:
     """Return an output as an array of its port.
+
+    Args:
+        port: where it comes from.
+        array: [...] as the backend gave it.
+        wide: float outputs are float64, whatever the port's dtype.
 
     Raises:
         BackendFailure: dtype or shape is not what the graph says.
@@ -91,6 +97,8 @@ def checked(port: Port, array: np.ndarray) -> np.ndarray:
     array = np.asarray(array)
     spec = port.spec
     stored = "uint16" if spec.dtype == "bfloat16" else spec.dtype
+    if wide and spec.dtype in FLOAT_FORMATS:
+        stored = "float64"
     fits = len(array.shape) == len(spec.shape) and all(
         want is None or want == got for want, got in zip(spec.shape, array.shape))
     if array.dtype.name != stored or not fits:

@@ -51,6 +51,8 @@ _WATCHED = frozenset((
     "ASCEND_HOME_PATH", "ASCEND_OPP_PATH", "ASCEND_DEVICE_ID",
     "ASCEND_RT_VISIBLE_DEVICES", "LC_ALL", "LANG",
 ))
+# Changes while a process runs and means nothing to a worker; would part warm workers.
+_PASSING = frozenset(("PYTEST_CURRENT_TEST",))
 # Instruction sets that change which kernel or which contraction is used.
 _FLAGS = re.compile(
     r"sse4_[12]|ssse3|fma4?|f16c|avx\w*|amx\w*|asimd\w*|fphp|bf16|i8mm|sve\w*|neon")
@@ -83,7 +85,8 @@ def prepare(have: Mapping[str, str], extra: Mapping[str, str],
         extra: what the backend adds; it wins over everything.
         threads: size of every pool that a variable controls.
     """
-    kept = {name: value for name, value in have.items() if not denied(name)}
+    kept = {name: value for name, value in have.items()
+            if not denied(name) and name not in _PASSING}
     removed = {name: value for name, value in have.items() if denied(name)}
     kept.update(_fixed(threads))
     kept.update(extra)

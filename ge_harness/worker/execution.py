@@ -87,7 +87,8 @@ class _Executions:
                 self._inputs, self._case.inputs, self._case.set_count, index)
             first: tuple[str, ...] = ()
             for repeat in range(self._repeat):
-                outputs = self._outputs(compiled.execute(inputs))
+                outputs = self._outputs(
+                    compiled.execute(inputs), compiled.float64_outputs)
                 hashes = tuple(arrays.digest(array) for array in outputs)
                 self.hashes.append(hashes)
                 if repeat == 0:
@@ -102,13 +103,14 @@ class _Executions:
         for file in self._files:
             file.close()
 
-    def _outputs(self, found: Mapping[str, np.ndarray]) -> list[np.ndarray]:
+    def _outputs(self, found: Mapping[str, np.ndarray],
+                 wide: bool) -> list[np.ndarray]:
         missing = [port.spec.name for port in self._case.outputs
                    if port.spec.name not in found]
         if missing:
             raise BackendFailure(
                 FailureKind.GARBAGE, f"no output {missing[0]!r} came back")
-        return [arrays.checked(port, found[port.spec.name])
+        return [arrays.checked(port, found[port.spec.name], wide=wide)
                 for port in self._case.outputs]
 
     def _keep(self, index: int, repeat: int, outputs: list[np.ndarray],
