@@ -66,7 +66,14 @@ class BackendFailure(Exception):
 
 
 class Compiled:
-    """A case made ready by a backend; executed many times, then asked for evidence."""
+    """A case made ready by a backend; executed many times, then asked for evidence.
+
+    Attributes:
+        float64_outputs: float outputs come as float64 whatever the port's dtype, as the
+            reference's do.
+    """
+
+    float64_outputs = False
 
     def execute(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run once.
