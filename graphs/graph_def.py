@@ -14,6 +14,7 @@ from graphs.source import first_line
 
 # Attributes that speak of another placement or of shapes that --shape may change.
 _SCRUBBED = ("_class", "_output_shapes")
+_LOOPS = ("NextIteration", "RefNextIteration")
 
 
 def read(tf: Any, path: Path) -> Any:
@@ -155,6 +156,8 @@ def _order(kept: list[Any]) -> list[int]:
             waits[reader] -= 1
             if not waits[reader]:
                 heapq.heappush(ready, reader)
+    if any(node.op in _LOOPS for node in kept):
+        return list(range(len(kept)))  # refused as control flow later, by name
     if len(order) < len(kept):
         stuck = min(index for index, count in enumerate(waits) if count)
         raise GraphError(f"nodes read one another in a circle, at {kept[stuck].name!r}",

@@ -1,4 +1,4 @@
-"""What the tests of graphs share: TensorFlow's v1 interface and a way to run a build."""
+"""What the tests of graphs share: TensorFlow's v1 interface, a way to run a build."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_listing_and_describing_import_no_graph_file_numpy_or_tensorflow():
             "      'tensorflow' in sys.modules)")
     root = Path(graphs.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=str(root), check=True,
-                          stdout=subprocess.PIPE, universal_newlines=True)
+                          stdout=subprocess.PIPE, text=True)
     assert done.stdout.strip() == f"{len(SHIPPED)} ['graphs.errors'] False False"
 
 
@@ -50,7 +50,7 @@ def test_loading_every_subgraph_and_resolving_one_imports_no_tensorflow():
             "print('tensorflow' in sys.modules)")
     root = Path(graphs.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=str(root), check=True,
-                          stdout=subprocess.PIPE, universal_newlines=True)
+                          stdout=subprocess.PIPE, text=True)
     assert done.stdout.strip() == "False"
 
 
