@@ -14,7 +14,6 @@ from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import REPORT_FILE, RUN_FILE, RunFolder
 from ge_harness.records import serialize
 from ge_harness.report import run_html, run_text
-from ge_harness.worker import launch
 from graphs import names
 from graphs.errors import GraphError
 from graphs.source import resolve
@@ -60,7 +59,6 @@ def run(args: argparse.Namespace) -> int:
             documents.append(document)
     finally:
         progress.close()
-        launch.shut_down()
     return _answer(args, folder, documents, skipped)
 
 

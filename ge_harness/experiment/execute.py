@@ -10,9 +10,9 @@ import numpy as np
 
 from ge_harness.backends.table import BACKENDS
 from ge_harness.compare.standards import parse_standard
-from ge_harness.errors import HarnessError, InternalError, UnavailableError, UsageError
+from ge_harness.errors import HarnessError, UnavailableError, UsageError
+from ge_harness.experiment import finished, judge
 from ge_harness.experiment import inputs as case_inputs
-from ge_harness.experiment import judge
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
 from ge_harness.records.job import BuiltCase, JobFailure
@@ -28,6 +28,7 @@ from ge_harness.records.switch import SwitchSetting
 from ge_harness.records.tensor import Case
 from ge_harness.version import VERSION
 from ge_harness.worker import launch
+from graphs.built import BuildOptions
 
 Progress = Callable[[str], None]
 Outcomes = Mapping[str, "RunSuccess | RunFailure"]
@@ -68,9 +69,7 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
     case = case_inputs.make_case(_build(options, folder), options, folder.inputs_dir)
     progress(f"{options.source}: built")
     requests = _requests(options, case)
-    done = launch.launch(list(requests.values()), folder.jobs_dir,
-                         on_progress=lambda outcome: progress(_said(outcome)))
-    outcomes = dict(zip(requests, done))
+    outcomes = _outcomes(requests, folder, progress)
     ruling = judge.judge(outcomes, options.baselines[0], options.standard, _load)
     line = BackendLine(options.backend, backend.label,
                        f"{reason}; {probe.reason}" if reason else probe.reason,
@@ -89,18 +88,33 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
 
 
 def _build(options: RunOptions, folder: RunFolder) -> BuiltCase:
+    before = finished.built(folder.jobs_dir)
+    if before is not None:
+        return before
     built = launch.build(
-        options.source, {
-            "dtype": options.dtype, "size": options.size, "shapes": options.shapes,
-            "variants": options.variants, "fetch": options.fetch,
-            "feed": options.feed, "signature": options.signature},
+        options.source, BuildOptions(
+            dtype=options.dtype, size=options.size, shapes=options.shapes,
+            variants=options.variants, fetch=options.fetch, feed=options.feed,
+            signature=options.signature),
         folder.jobs_dir, timeout_s=options.timeout_s)
     if isinstance(built, JobFailure):
         raise _BUILD_STATUS.get(built.kind, BuildStoppedError)(
             f"{options.source}: cannot build the graph: {built.message}")
-    if not isinstance(built, BuiltCase):
-        raise InternalError(f"a build gave {type(built).__name__}")
     return built
+
+
+def _outcomes(requests: Mapping[str, RunRequest], folder: RunFolder,
+              progress: Progress) -> dict[str, RunSuccess | RunFailure]:
+    """Run what is not finished yet and return the outcome of every side."""
+    found = finished.runs(folder.jobs_dir, requests)
+    left = {name: request for name, request in requests.items() if name not in found}
+    for outcome in found.values():
+        progress(f"{_said(outcome)} before")
+    done = launch.launch(
+        list(left.values()), folder.jobs_dir,
+        on_progress=lambda number, total, outcome: progress(_said(outcome)))
+    found.update(zip(left, done))
+    return {name: found[name] for name in requests}
 
 
 def _requests(options: RunOptions, case: Case) -> dict[str, RunRequest]:
