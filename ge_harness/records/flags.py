@@ -107,6 +107,7 @@ class FlagsReport:
         defaults: the keys it does not set.
         suggestion: the string that was probably meant, "" where nothing was mended.
         canonical: the string that means to its readers what `text` means to them.
+        legend: (reader, what it is) of every reader that occurs.
     """
 
     variable: str
@@ -120,3 +121,4 @@ class FlagsReport:
     defaults: tuple[FlagDefault, ...]
     suggestion: str
     canonical: str
+    legend: tuple[tuple[str, str], ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ge_harness.records.flags import FlagItem, FlagsReport
 from ge_harness.report.plain import printable, table
-from ge_harness.switches.autofuse_keys import READERS
 
 _MOST = 60
 
@@ -70,8 +69,7 @@ def _defaults(report: FlagsReport) -> str:
 
 
 def _tail(report: FlagsReport) -> str:
-    used = sorted({view.reader for item in report.items for view in item.readers})
-    lines = [f"{name}: {READERS[name]}" for name in used]
+    lines = [f"{name}: {what}" for name, what in report.legend]
     if report.suggestion:
         lines.append(f"probably meant: {printable(report.suggestion)}")
     lines.append(f"canonical: {printable(report.canonical) or '(empty)'}")

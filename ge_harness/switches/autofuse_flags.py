@@ -30,6 +30,7 @@ from ge_harness.switches.autofuse_keys import (
     FLAGS,
     GATE,
     KEYS,
+    READERS,
     Key,
     keys_of,
 )
@@ -107,7 +108,9 @@ class _Parser:
                 FlagDefault(key.name, key.default, key.accepted, key.meaning,
                             key.documented)
                 for key in keys_of(self.variable) if key.name not in given),
-            suggestion="", canonical=self._canonical())
+            suggestion="", canonical=self._canonical(),
+            legend=tuple((name, READERS[name]) for name in sorted(
+                {view.reader for item in items for view in item.readers})))
 
     def _owner_reading(self, key: Key) -> tuple[int, str] | None:
         return self.readings[key.owner].get(key.name)
