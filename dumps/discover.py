@@ -74,7 +74,14 @@ def discover(path: str | Path) -> tuple[list[DumpFile], list[DumpWarning]]:
                                         " the rest is left out"))
             break
         found.append(classify(each, _run(each, root)))
-    return found, warnings
+    return _hlo_folders(found), warnings
+
+
+def _hlo_folders(files: list[DumpFile]) -> list[DumpFile]:
+    """Take XLA's other files out of the graphs where it dumped pass by pass."""
+    folders = {str(Path(file.path).parent) for file in files if file.kind == HLO}
+    return [replace(file, kind=HLO) if str(Path(file.path).parent) in folders
+            and Path(file.path).name.find("module_") >= 0 else file for file in files]
 
 
 def classify(path: Path, run: str) -> DumpFile:
@@ -91,7 +98,9 @@ def classify(path: Path, run: str) -> DumpFile:
                          (LOG, plog)):
         if reader.looks_like(name, head):  # type: ignore[attr-defined]
             return DumpFile(str(path), kind, run)
-    known = detect.by_content(head, name) if Path(name).suffix in _TEXT_ENDINGS else None
+    known = None
+    if Path(name).suffix in _TEXT_ENDINGS:
+        known = detect.by_content(head, name)
     if known is not None:
         return DumpFile(str(path), GRAPH, run, known)
     return DumpFile(str(path), OTHER, run)

@@ -83,6 +83,12 @@ class GraphStages:
     format: str = "ge"
     stages: list[Stage] = field(default_factory=list)
 
+    @property
+    def mark(self) -> str:
+        """What tells the graph from all others of the series."""
+        graph_id = "" if self.graph_id is None else str(self.graph_id)
+        return "|".join((self.run, self.format, graph_id, self.name))
+
 
 @dataclass(frozen=True)
 class Series:

@@ -1,0 +1,222 @@
+"""Which passes acted, from everything that was found.
+
+The strength of what shows a pass: a graph trace records the very edits; a difference of
+two stages with the pass's name on the node comes next, then a name on a node alone, the
+counts of fusion_result.json (what the pass itself returned), and last a line of a log.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterable, Mapping, Sequence
+
+from dumps.changes import STAMP
+from dumps.fusion_result import FusionResult
+from dumps.hlo_passes import PIPELINE_START, ModulePasses
+from dumps.plog import LogFinding, Plog
+from dumps.series import GraphStages
+from dumps.source import shown
+from dumps.trace import GraphTrace, OwnerEdits
+from ge_harness.catalogue import passes
+from ge_harness.inspection.stage_evidence import StageWatcher
+from ge_harness.inspection.tally import Tallies
+from ge_harness.records.inspection import Evidence, PassReport
+
+_NO_PASSES = frozenset({"OP", "RTS", "MODEL"})
+_OWNER_FAMILY = {"GE": "ge", "GE_SUB": "ge", "Fusion": "graph_fusion"}
+_MOST_STEPS = 2000
+
+
+def wanted_names(traces: Iterable[GraphTrace]) -> set[str]:
+    """Return the nodes whose type and dtypes the traces need from the dumps."""
+    found: set[str] = set()
+    for each in traces:
+        for edits in each.owners:
+            found.update(edits.added, edits.removed, edits.modified_nodes)
+    return found
+
+
+@dataclass(frozen=True)
+class Sources:
+    """What there is besides the stages.
+
+    Attributes:
+        graphs: the graphs of the series.
+        fusion: counts of the fusion engine.
+        traces: graph traces.
+        logs: logs.
+        modules: compilations of XLA.
+    """
+
+    graphs: Sequence[GraphStages] = ()
+    fusion: Sequence[FusionResult] = ()
+    traces: Sequence[GraphTrace] = ()
+    logs: Sequence[Plog] = ()
+    modules: Sequence[ModulePasses] = ()
+
+
+def report(tallies: Tallies, watcher: StageWatcher, sources: Sources) -> PassReport:
+    """Join all evidence.
+
+    Args:
+        tallies: what the stages already gave; takes in the rest.
+        watcher: the watcher of the stages.
+        sources: everything else.
+    """
+    tallies.has_fusion_result = bool(sources.fusion)
+    marks = {STAMP.sub("", graph.name): graph.mark for graph in sources.graphs}
+    for each in sources.traces:
+        _trace(tallies, watcher, each, marks)
+    matched = _fusion(tallies, sources.fusion, sources.graphs)
+    disabled: dict[tuple[str, str], None] = {}
+    steps: dict[str, None] = {}
+    options: dict[str, str] = {}
+    for log in sources.logs:
+        _log(tallies, log, disabled, steps)
+        options.update(log.options)
+    for module in sources.modules:
+        _module(tallies, module)
+    return PassReport(
+        tallies.findings(), tuple(matched), tuple(disabled),
+        tuple(watcher.unattributed), tuple(steps)[:_MOST_STEPS],
+        tuple(sorted(options.items())))
+
+
+def _trace(tallies: Tallies, watcher: StageWatcher, found: GraphTrace,
+           marks: Mapping[str, str]) -> None:
+    for edits in found.owners:
+        if edits.owner in _NO_PASSES or not (
+                edits.added or edits.removed or edits.modified
+                or edits.edges_added or edits.edges_removed):
+            continue
+        family, name = _owner(edits)
+        known = [watcher.names[node] for node
+                 in (*edits.added, *edits.removed, *edits.modified_nodes)
+                 if node in watcher.names]
+        graph = edits.graphs[0] if edits.graphs else ""
+        known_graphs = {marks.get(STAMP.sub("", each), "") for each in edits.graphs}
+        tallies.add(
+            family, name,
+            Evidence("graph trace", _edits(edits), found.path, edits.line),
+            graph=known_graphs.pop() if len(known_graphs) == 1 else "",
+            ops=[kind for kind, _ in known],
+            dtypes=[dtype for _, dtypes in known for dtype in dtypes],
+            nodes=[(graph, node) for node in (*edits.added, *edits.removed)])
+
+
+def _owner(edits: OwnerEdits) -> tuple[str, str]:
+    parts = [part for part in edits.stage.split("::") if part] or [edits.stage]
+    if edits.owner == "FE":
+        name = parts[-1]
+        for family in ("graph_fusion", "ub_fusion", "ge"):
+            if passes.lookup(family, name):
+                return family, name
+        return "graph_fusion", name
+    family = _OWNER_FAMILY.get(edits.owner, "ge")
+    for part in reversed(parts):
+        if passes.lookup(family, part) or part.endswith("Pass"):
+            return family, part
+    return family, parts[0] if edits.owner == "GE_SUB" else parts[-1]
+
+
+def _edits(edits: OwnerEdits) -> str:
+    counts = [(len(edits.added), "nodes added"), (len(edits.removed), "nodes removed"),
+              (edits.edges_added, "edges added"),
+              (edits.edges_removed, "edges removed"),
+              (sum(count for _, count in edits.modified), "other edits")]
+    said = ", ".join(f"{count} {what}" for count, what in counts if count)
+    return f"{shown(edits.owner + ':' + edits.stage)[1:-1]}: {said}"
+
+
+def _fusion(tallies: Tallies, found: Sequence[FusionResult],
+            graphs: Sequence[GraphStages]) -> list[tuple[str, str, int]]:
+    matches: dict[tuple[str, str], int] = {}
+    effects: dict[tuple[str, str], int] = {}
+    for result in found:
+        for part in result.graphs:
+            mark = _mark_of(part.graph, graphs)
+            for count in part.counts:
+                key = (count.family, count.name)
+                matches[key] = matches.get(key, 0) + count.match_times
+                effects[key] = effects.get(key, 0) + count.effect_times
+                tally = tallies.of(*key, mark)
+                tally.match_times = (tally.match_times or 0) + count.match_times
+                tally.effect_times = (tally.effect_times or 0) + count.effect_times
+                if not count.active:
+                    continue
+                tally.declared = True
+                where = f"session {part.session or '?'}, graph {part.graph or '?'}"
+                tallies.add(*key, Evidence(
+                    "fusion_result", f"{where}: {count.effect_times} effects of "
+                    f"{count.match_times} matches", result.path), graph=mark)
+    return sorted((*key, matches[key]) for key, effect in effects.items()
+                  if effect <= 0)
+
+
+def _mark_of(graph_id: str, graphs: Sequence[GraphStages]) -> str:
+    """Return the mark of the one graph with that id, "" where it is not told."""
+    found = [graph.mark for graph in graphs if graph.format == "ge" and graph_id
+             and graph_id == (graph.name.rpartition("_")[2] if graph.graph_id is None
+                              else str(graph.graph_id))]
+    return found[0] if len(found) == 1 else ""
+
+
+def _log(tallies: Tallies, log: Plog, disabled: dict[tuple[str, str], None],
+         steps: dict[str, None]) -> None:
+    for finding in log.findings:
+        family, name = _logged(finding)
+        if finding.kind == "disabled":
+            disabled[family, name] = None
+        elif finding.kind in ("ran", "changed"):
+            tally = tallies.add(family, name, _log_evidence(finding, log),
+                                stage="::".join(finding.labels))
+            if finding.effect_times is not None and not tally.declared:
+                tally.effect_times = max(finding.effect_times, tally.effect_times or 0)
+            if finding.match_times is not None and not tally.declared:
+                tally.match_times = max(finding.match_times, tally.match_times or 0)
+        elif finding.kind == "step":
+            if passes.lookup(family, name):
+                tallies.add(family, name, _log_evidence(finding, log))
+            else:
+                steps[finding.name] = None
+
+
+def _logged(finding: LogFinding) -> tuple[str, str]:
+    """Return family and name of what a log line names, by the catalogue."""
+    name = finding.name.split("::")[-1] if finding.kind == "step" else finding.name
+    if finding.family and finding.kind != "step":
+        if passes.lookup(finding.family, name):
+            return finding.family, name
+        if finding.family == "graph_fusion" and passes.lookup("ub_fusion", name):
+            return "ub_fusion", name
+        return finding.family, name
+    for family in ("ge", "graph_fusion", "ub_fusion"):
+        if passes.lookup(family, name):
+            return family, name
+    return "ge", name
+
+
+def _log_evidence(finding: LogFinding, log: Plog) -> Evidence:
+    times = f"{finding.count} times: " if finding.count > 1 else ""
+    changed = finding.kind == "changed"
+    said = "changed the graph" if changed else "ran"
+    return Evidence("log", f"{said}, {times}{finding.text}", log.path, finding.line,
+                    changed)
+
+
+def _module(tallies: Tallies, module: ModulePasses) -> None:
+    for each in module.passes:
+        if not each.changed or each.name == PIPELINE_START:
+            continue
+        tallies.add(
+            "hlo_pass", each.name,
+            Evidence("stage difference", f"module {module.number}: {each.added} "
+                     f"instructions came, {each.removed} went since "
+                     f"{shown(each.previous, 80)[1:-1]}", each.path),
+            graph=module_mark(module), ops=each.ops, dtypes=each.dtypes,
+            stage=each.pipeline)
+
+
+def module_mark(module: ModulePasses) -> str:
+    """Return what tells a compilation of XLA from others."""
+    return f"hlo|{module.stamp}|{module.number}|{module.name}"
