@@ -197,7 +197,7 @@ def complaints(log: str) -> tuple[tuple[str, str], ...]:
             found.setdefault(name, "XLA does not know this flag")
     for match in _BAD_VALUE.finditer(log):
         name = match["flag"] or match["flag2"]
-        value = (match["old"] if match["flag"] else match["new"]).strip().lstrip("=")
+        value = (match["old"] if match["flag"] else match["new"]).strip("=' ")
         found.setdefault(name, f"XLA does not take the value {value!r}")
     return tuple(found.items())
 

@@ -42,7 +42,9 @@ def _final(stack):
 
 def test_instructions_keep_types_operands_and_lines():
     entry = _module().computations[1]
-    assert entry.entry and entry.name == "main.9" and entry.line == 9
+    assert entry.entry
+    assert entry.name == "main.9"
+    assert entry.line == 9
     reduce = entry.instructions[3]
     assert (reduce.opcode, reduce.operands, reduce.called) == (
         "reduce", ("x.1", "zero"), ("sum.1",))
@@ -153,7 +155,8 @@ def test_metadata_source_tables_and_value_names_are_not_the_program():
     assert hlo.same_program(hlo.program_text(renamed), plain)
     other = MODULE.replace("constant(0)", "constant(1)")
     assert not hlo.same_program(hlo.program_text(other), plain)
-    swapped = MODULE.replace("add(f32[] %a.2, f32[] %b.3)", "add(f32[] %b.3, f32[] %a.2)")
+    swapped = MODULE.replace(
+        "add(f32[] %a.2, f32[] %b.3)", "add(f32[] %b.3, f32[] %a.2)")
     assert not hlo.same_program(hlo.program_text(swapped), plain)
 
 
@@ -181,7 +184,8 @@ def test_a_truncated_file_keeps_what_was_complete_and_says_so(tmp_path):
 
 
 def test_a_damaged_line_loses_one_instruction_and_is_named():
-    module = _module(MODULE.replace("%i.2 = s32[] parameter(1)", "%i.2 = s32[ parameter"))
+    damaged = MODULE.replace("%i.2 = s32[] parameter(1)", "%i.2 = s32[ parameter")
+    module = _module(damaged)
     assert len(module.computations[1].instructions) == 5
     assert module.log.lost_nodes == 1
     assert module.log.all()[0].line == 11
