@@ -72,7 +72,7 @@ def as_storage(array: Any, dtype: str | None = None) -> Storage:
             f"no dtype named {dtype!r} to compare; known: {', '.join(SUPPORTED)}")
     if dtype is not None and name != dtype:
         storage, name = _reinterpret(storage, name, dtype), dtype
-    if name in ("|V2", "<V2", ">V2", "V2"):
+    if storage.dtype == np.dtype("V2"):
         raise ValueError(
             "two raw bytes an element can be bfloat16 or float16: say dtype='bfloat16'")
     if name not in SUPPORTED:
@@ -131,8 +131,9 @@ def widen(array: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "bfloat16":
         bits = np.ascontiguousarray(array, dtype=np.uint16).astype(np.uint32)
         wide = (bits << np.uint32(16)).view(np.float32)
-        return wide.reshape(np.shape(array)).astype(np.float64)
-    return np.asarray(array).astype(np.float64)
+        array = wide.reshape(np.shape(array))
+    with np.errstate(invalid="ignore"):  # a signaling NaN is widened to a quiet one
+        return np.asarray(array).astype(np.float64)
 
 
 def round_to(values: np.ndarray, dtype: str) -> np.ndarray:
@@ -148,15 +149,16 @@ def round_to(values: np.ndarray, dtype: str) -> np.ndarray:
     if dtype != "bfloat16":
         with np.errstate(over="ignore", invalid="ignore"):
             return np.asarray(values).astype(dtype)
-    wide = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):
+        wide = np.asarray(values, dtype=np.float64)
         single = wide.astype(np.float32)
     # Round to odd first: a plain second rounding could turn a near-tie into a tie.
     bits = np.ascontiguousarray(single).view(np.uint32).reshape(wide.shape).copy()
     back = single.astype(np.float64)
     inexact = (back != wide) & np.isfinite(wide)
-    toward_zero = np.abs(back) > np.abs(wide)
-    bits = np.where(inexact & toward_zero, bits - np.uint32(1), bits)
+    with np.errstate(invalid="ignore"):
+        away = np.abs(back) > np.abs(wide)
+    bits = np.where(inexact & away, bits - np.uint32(1), bits)
     bits = np.where(inexact, bits | np.uint32(1), bits)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1)))
     out = (rounded >> np.uint32(16)).astype(np.uint16)

@@ -93,6 +93,8 @@ def compare_places(plan: Plan) -> PlacesComparison:
             pair = dataclasses.replace(
                 pair, notes=(*pair.notes, "the reference has no tensor of this name"))
         pairs.append(pair)
+    if plan.dtype is not None:
+        _check_told(plan.dtype, pairs)
     unmatched = len(matched.only_a) + len(matched.only_b)
     return PlacesComparison(
         tuple(pairs), tuple((a.source, b.source) for _, a, b in matched.pairs),
@@ -108,6 +110,15 @@ def places_document(found: PlacesComparison) -> dict[str, Any]:
         "unmatched": {"a": list(found.only_a), "b": list(found.only_b)},
         "skipped": list(found.skipped), "standards": list(found.standards),
         "verdict": found.verdict.value}
+
+
+def _check_told(dtype: str, pairs: list[TensorComparison]) -> None:
+    """Refuse a --dtype that no tensor was read as, so that it is no silent no-op."""
+    found = {name for pair in pairs for name in (pair.dtype, pair.b_dtype) if name}
+    if found and dtype not in found:
+        raise UsageError(
+            f"--dtype={dtype} has no effect: it says what raw bits stand for, and the "
+            f"tensors hold {', '.join(sorted(found))}")
 
 
 def _truth(truths: dict[str, TensorFile], name: str, *, single: bool

@@ -119,7 +119,7 @@ def parse_standard(text: str) -> Standard:
     if text in _PLAIN:
         return Standard(text, text)
     if kind == "ulp":
-        if not re.match(r"[0-9]{1,20}$", value):
+        if not re.match(r"[0-9]{1,20}\Z", value):
             raise UsageError(
                 f"standard {text!r}: found {value!r} after 'ulp:', expected a whole "
                 "number of ULP, e.g. 'ulp:1'")
