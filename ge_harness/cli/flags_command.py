@@ -6,6 +6,7 @@ import argparse
 
 from ge_harness.cli import console, exit_codes
 from ge_harness.report import flags_text
+from ge_harness.switches.autofuse_files import with_skip_file
 from ge_harness.switches.autofuse_flags import parse_flags
 from ge_harness.switches.autofuse_keys import CHIPS, DFX_FLAGS, FLAGS
 
@@ -23,7 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Explain the string; 2 when it would not do what it says."""
-    report = parse_flags(args.string, DFX_FLAGS if args.dfx else FLAGS, args.chip or "")
+    report = with_skip_file(parse_flags(
+        args.string, DFX_FLAGS if args.dfx else FLAGS, args.chip or ""))
     if args.json:
         console.document("flags", report)
     else:

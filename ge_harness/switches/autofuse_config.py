@@ -129,6 +129,22 @@ def why_nothing_fuses(config: AutofuseConfig, level: str, pass_on: bool | None,
     return tuple(found)
 
 
+def pair_warnings(flags: str, dfx: str) -> tuple[str, ...]:
+    """Return what only both variables together show to be without effect.
+
+    Args:
+        flags: the value of AUTOFUSE_FLAGS, "" where unset.
+        dfx: the value of AUTOFUSE_DFX_FLAGS, "" where unset.
+    """
+    there = _held(FLAGS, flags)
+    found = []
+    for name in _held(DFX_FLAGS, dfx):
+        other, value = KEYS[name].needs_elsewhere
+        if other and there.get(other) != value:
+            found.append(f"{name} has no effect: {FLAGS} does not hold {other}={value}")
+    return tuple(found)
+
+
 def _held(variable: str, text: str) -> dict[str, str]:
     readings = readers.read_all(variable, text)
     held = {}

@@ -84,7 +84,7 @@ def ge_environment(job_dir: str, device: int = 0, flags: str = "", dfx: str = ""
     """Return the environment of a GE worker.
 
     Args:
-        job_dir: the job's own folder, absolute; nothing is written outside it.
+        job_dir: the job's own folder, absolute.
         device: logical id of the device.
         flags: value of AUTOFUSE_FLAGS, "" to leave it unset.
         dfx: value of AUTOFUSE_DFX_FLAGS, "" to leave it unset.
@@ -95,7 +95,7 @@ def ge_environment(job_dir: str, device: int = 0, flags: str = "", dfx: str = ""
     """
     if device < 0:
         raise SwitchError(f"the device id is 0 or more, found {device}")
-    policy = dump if dump is not None else DumpPolicy()
+    policy = dump or DumpPolicy()
     variables = {
         "ASCEND_DEVICE_ID": str(device), "JOB_ID": "geharness", "RANK_ID": "0",
         "RANK_SIZE": "1", "ASCEND_GLOBAL_LOG_LEVEL": "1" if policy.logs else "3",
@@ -109,10 +109,8 @@ def ge_environment(job_dir: str, device: int = 0, flags: str = "", dfx: str = ""
         variables.update(graph_dump_variables(f"{job_dir}/graphs"))
     if policy.collect:
         variables["NPU_COLLECT_PATH"] = f"{job_dir}/collect"
-    if flags:
-        variables["AUTOFUSE_FLAGS"] = flags
-    if dfx:
-        variables["AUTOFUSE_DFX_FLAGS"] = dfx
+    strings = {"AUTOFUSE_FLAGS": flags, "AUTOFUSE_DFX_FLAGS": dfx}
+    variables.update({name: text for name, text in strings.items() if text})
     removed = {name: why for name, why in REMOVED.items() if name not in variables}
     if not policy.graphs:
         removed.update(dict.fromkeys(

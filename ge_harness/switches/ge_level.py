@@ -164,5 +164,7 @@ def _sorting(route: str) -> Options:
 def _sorting_note(route: str) -> tuple[str, ...]:
     if route != TF2_NATIVE:
         return ()
-    return ("topo_sorting_mode=3, O1's own default elsewhere, cannot be sent on the "
+    return ("oo_constant_folding travels as 0 or 1 on the native npu_device route; "
+            "that GE takes it so has not been seen on a device",
+            "topo_sorting_mode=3, O1's own default elsewhere, cannot be sent on the "
             "native npu_device route (it takes 0 and 1)",)

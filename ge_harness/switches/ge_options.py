@@ -144,6 +144,11 @@ _ALL = (
 )
 OPTIONS: dict[str, Option] = {one.name: one for one in _ALL}
 
+PATHS = frozenset((
+    "customize_dtypes", "debug_dir", "dump_path", "graph_compiler_cache_dir",
+    "modify_mixlist", "op_compiler_cache_dir", "op_debug_config", "op_precision_mode"))
+"""Options whose value is a file or folder."""
+
 NOT_EXPOSED = {
     "ge.oo.deadCodeElimination": "switch SwitchDeadBranchElimination, CondRemovePass "
     "and SymbolicCondRemovePass off by name",

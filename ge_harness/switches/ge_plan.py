@@ -14,6 +14,7 @@ from ge_harness.records.switch import SwitchSetting
 from ge_harness.switches import pass_switch
 from ge_harness.switches.autofuse_config import (
     AutofuseConfig,
+    pair_warnings,
     read_config,
     why_nothing_fuses,
 )
@@ -41,6 +42,7 @@ from ge_harness.switches.ge_level import (
     level_recipe,
 )
 from ge_harness.switches.ge_options import (
+    PATHS,
     ROUTES,
     TF2_NATIVE,
     Options,
@@ -207,6 +209,8 @@ class _Planner:
                 raise SwitchError(f"{name} is written by the harness; use "
                                   f"{reserved[name]}")
             given[name] = parse_option(name, text, self.route)
+            if name in PATHS and not text.startswith("/"):
+                raise SwitchError(_relative(name, text))
         return given
 
     def _dump_options(self) -> Options:
@@ -253,6 +257,9 @@ class _Planner:
             dfx = _add(dfx, SKIP_FILE, path)
         check_flags(flags, FLAGS, self.request.chip)
         check_flags(dfx, DFX_FLAGS, self.request.chip)
+        skip = read_config(flags, dfx).skip_file
+        if skip and not skip.startswith("/"):
+            raise SwitchError(_relative(SKIP_FILE, skip))
         return flags, dfx
 
     def _skip_file(self, wanted: list[pass_switch.PassChoice]) -> str:
@@ -281,6 +288,7 @@ class _Planner:
         if reasons:
             self.warnings.insert(0, "AutoFuse will fuse nothing in this run: "
                                  + "; ".join(reasons))
+        self.warnings += pair_warnings(flags, dfx)
         if self.asked_level == "O0" and config.enabled:
             self.warnings.append(
                 "O0 is meant to run with AUTOFUSE_FLAGS unset: with the gate open the "
@@ -328,6 +336,11 @@ def _add(text: str, key: str, value: str) -> str:
             raise SwitchError(f"the flags say {part!r} and a switch needs {entry!r}; "
                               "give one of them")
     return ";".join([*entries, entry])
+
+
+def _relative(name: str, path: str) -> str:
+    return (f"{name}={path}: give an absolute path; the worker runs in a folder of its "
+            "own and would not find this one")
 
 
 def _text(value: bool | int | str) -> str:

@@ -50,6 +50,19 @@ def test_the_status_says_whether_the_string_does_what_it_says(words, status):
     assert _run(*words)[0] == status
 
 
+def test_a_skip_file_is_read_and_a_missing_one_warned_of(tmp_path):
+    path = tmp_path / "skip.ini"
+    path.write_text("[ByNodeType]\nSum\n[ByNodeNames]\nx\n", encoding="utf-8")
+    status, out, _ = _run("flags", "--dfx", f"--skip_node_names_cfg={path}")
+    assert status == 0
+    assert "leaves out 1 operator types: Sum" in out
+    assert "GE's is ReduceSum" in out
+    assert "did you mean [ByNodeName]" in out
+    status, out, _ = _run("flags", "--dfx", f"--skip_node_names_cfg={tmp_path}/no")
+    assert status == 0
+    assert "would skip nothing" in out
+
+
 def test_json_is_one_document_of_the_kind_flags():
     status, out, _ = _run("flags", "--json", GOOD)
     assert status == 0

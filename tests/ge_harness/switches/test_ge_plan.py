@@ -230,6 +230,22 @@ def test_operators_and_lifting_go_to_the_autofuse_strings():
               off=("ImprovePrecisionToFp32",))
 
 
+def test_a_relative_path_is_refused_since_the_worker_runs_elsewhere():
+    with pytest.raises(SwitchError, match="absolute"):
+        _plan(flags=GATE, dfx="--skip_node_names_cfg=./skip.ini")
+    with pytest.raises(SwitchError, match="absolute"):
+        _plan(op_precision_mode="op.ini")
+    assert dict(_plan(op_precision_mode="/op.ini").options)["op_precision_mode"]
+
+
+def test_what_only_both_variables_show_to_be_inert_is_warned_of():
+    plan = _plan(flags=GATE, dfx="--autofuse_pgo_topn=3")
+    assert "--autofuse_enable_pgo=true" in plan.warnings[0]
+    plan = _plan(flags=GATE + ";--autofuse_enable_pgo=true",
+                 dfx="--autofuse_pgo_topn=3")
+    assert plan.warnings == ()
+
+
 def test_configurations_never_share_a_switch_file():
     one = _plan(off=("ub_fusion:MatmulTransdataFusionPass",)).files[0][0]
     two = _plan(off=("graph_fusion:MatmulTransdataFusionPass",)).files[0][0]
