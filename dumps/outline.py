@@ -16,7 +16,8 @@ from dumps.textvalue import string_end, to_text
 
 # A line that TextFormat would not print, after its newline.
 _ODD_LINE = re.compile(
-    rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\n]*"|[\w+.-]+))|\})?(?:\n|\Z))')
+    rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\x00-\x08\x0a-\x1f]*"|[\w+.-]+))|\})?'
+    rb"(?:\n|\Z))")
 _HEAD = re.compile(rb"([A-Za-z_]\w*)(?: (\{)|: ([^\n]*))(?:\n|\Z)")
 _QUOTE = re.compile(rb"[\"']")
 _EDGES: dict[int, Pattern[bytes]] = {}

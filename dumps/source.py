@@ -10,6 +10,8 @@ from dumps.errors import DumpError
 MAX_BYTES = 256 * 1024 * 1024
 _GZIP = b"\x1f\x8b"
 _CHUNK = 1 << 20
+_LOOKED_AT = 65536
+_TEXT_BYTES = bytes(range(0x20, 0x7F)) + b"\t\n\r\f\v"
 
 
 def load(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
@@ -102,9 +104,10 @@ def check_text(data: bytes, path: object) -> bytes:
             if encoding == "utf-8":
                 return data[len(mark):]
             return data[len(mark):].decode(encoding, "replace").encode("utf-8")
-    head = data[:4096]
-    if head.count(b"\0") > len(head) // 20:
-        raise DumpError(path, 1, f"binary bytes {shown(head, 16)}", "a text dump")
+    head = data[:_LOOKED_AT].replace(b"\0", b"")
+    odd = len(head.translate(None, _TEXT_BYTES))
+    if odd > len(head) // 3 or (not head and len(data) <= _LOOKED_AT):
+        raise DumpError(path, 1, f"binary bytes {shown(data[:16])}", "a text dump")
     return data
 
 

@@ -101,8 +101,11 @@ class TextReader:
         self.data = prepare(data, path)
         self._counted = 0
         self._lines = 0
+        self._items_seen = 0
         self._odd = odd_lines(self.data, 0, len(self.data) - 1)
         self._is_balanced = self.data.count(b"{\n") == self.data.count(b"}\n")
+        self._graph_head = re.compile(rb"(?:^|[\s{<>};,])(?:%b|%b)\s*(?::\s*)?[{<]" % (
+            self.ITEM, self.WRAPPER or self.ITEM))
         self._item_head = re.compile(rb"(?:^|[\s{<>};,])%b\s*(?::\s*)?[{<]" % self.ITEM)
 
     # What a format defines.
@@ -144,7 +147,8 @@ class TextReader:
             DumpError: it holds no graph.
         """
         graphs = self._model()
-        if not any(g.nodes for g in graphs) and self._item_head.search(self.data):
+        if not self._items_seen and not any(g.nodes for g in graphs) \
+                and self._item_head.search(self.data):
             self.log = WarningLog(self.log.path)
             graphs = self._whole()
         if not graphs:
@@ -247,8 +251,13 @@ class TextReader:
     def _operator(self, part: Part, depth: int,
                   found: tuple[list[DumpNode], Graphs], is_cut: bool) -> None:
         line = self.line_at(part.start)
+        self._items_seen += 1
+        inside = self.data.find(b"\n", part.start + 1)
+        if inside >= part.end and not is_cut:
+            self.log.add(line, "empty operator left out")
+            return
         lead = b"\n" + b" " * (2 * depth + 2)
-        head = self.head(self.data.find(b"\n", part.start + 1), lead)
+        head = self.head(inside, lead)
         inner = self.inner_graphs(part, head, depth)
         if inner is not None:
             found[1].extend(inner)
@@ -320,6 +329,9 @@ class TextReader:
             self.log.add(line, "a damaged head of a graph, or operators outside of one")
             parts = outline(self.data, part.start, part.end, 2)
             self._join(graphs, self.level(parts, line, 1, ends_open=True), line)
+            return
+        if self._graph_head.search(self.data, part.start, part.end) is None:
+            self.damaged(part, 0)
             return
         found = self._from_text(part, line)
         count = sum(len(graph.nodes) for graph in found)

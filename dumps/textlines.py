@@ -21,10 +21,12 @@ MAX_DEPTH = 100
 # Groups: indent, key of a message, key of a scalar, plain value, string with escapes.
 _LINE = re.compile(
     rb'^( *)(?:([A-Za-z_]\w*) \{|([A-Za-z_]\w*): '
-    rb'(?:("[^"\\\n]*"|[\w+.-]+)|("[^\n]*"))|\})(?:\n|\Z)', re.MULTILINE)
+    rb'(?:("[^"\\\x00-\x08\x0a-\x1f]*"|[\w+.-]+)|("[^\x00-\x08\x0a-\x1f]*"))|\})'
+    rb"(?:\n|\Z)", re.MULTILINE)
 _PART = re.compile(
     rb'( *)(?:([A-Za-z_]\w*) \{|([A-Za-z_]\w*): '
     rb'(?:("[^"\\\n]*"|[\w+.-]+)|("[^\n]*))|(\}))\Z')
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 _BLANK = re.compile(rb"\s*(?:#.*)?\Z")
 
 
@@ -142,6 +144,8 @@ class _DamagedReader:
             return
         if string is not None and not _is_one_string(string):
             self._log.add(number, f"string not closed: {shown(string)}")
+        elif _CONTROL.search(value or string or b""):
+            self._log.add(number, f"control bytes in a string: {shown(text.strip())}")
         self._stack[-1].append(
             (key.decode("ascii", "replace"), value or string or b"", number))
 

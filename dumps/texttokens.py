@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 # Groups: word (name, number, enum), bracket or separator, quote, anything else.
 _TOKEN = re.compile(
-    rb"[ \t\r\n\f\v]*(?:#[^\n]*|([\w.+-]+)|([{}<>\[\]:,;])|([\"'])|([^ \t\r\n\f\v]))")
+    rb"[ \t\r\n\f\v]*(?:#[^\n]*|([\w.+-]+)|([{}<>\[\]:,;])|([\"'])"
+    rb"|([^ \t\r\n\f\v\w{}<>\[\]:,;\"'#.+-]+))")
+_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 _SPACE = re.compile(rb"[ \t\r\n\f\v]*")
 _CLOSERS = {b"{": b"}", b"<": b">"}
+_MOST_PROBLEMS = 2000
 _WORD, _MARK, _QUOTE, _OTHER, _END = 1, 2, 3, 4, 0
 
 
@@ -61,6 +64,7 @@ class _TokenReader:
         # Open messages: the fields around, the list being filled, the closing bracket.
         self._stack: list[tuple[Items, str | None, bytes]] = []
         self._too_deep = 0
+        self._problems = 0
 
     def run(self) -> None:
         """Read to the end of the text."""
@@ -80,7 +84,7 @@ class _TokenReader:
                 self._wrong(kind, token, "a field name")
         if self._stack or self._too_deep:
             depth = len(self._stack) + self._too_deep
-            self._log.add(self._line_here(), f"text ends inside {depth} messages")
+            self._problem(f"text ends inside {depth} messages")
 
     def _next(self) -> tuple[int, bytes]:
         """Return the next token, comments left out; a quote gives the whole string."""
@@ -104,12 +108,16 @@ class _TokenReader:
         if end < 0:
             end = self._data.find(b"\n", self._start)
             end = len(self._data) if end < 0 else end
-            self._log.add(self._line_here(), "string not closed: "
+            self._problem("string not closed: "
                           + shown(self._data[self._start:self._start + 80]))
             self._place = end
             return self._data[self._start:end]
         self._place = end + 1
-        return self._data[self._start:end + 1]
+        token = self._data[self._start:end + 1]
+        if _CONTROL.search(token):
+            self._problem(f"control bytes in a string: {shown(token)}")
+            self._place = max(self._place, end + 1)
+        return token
 
     def _line_here(self) -> int:
         """Return the line of the last token."""
@@ -138,7 +146,7 @@ class _TokenReader:
         elif token == b"[" and kind == _MARK and self._list_key is None:
             self._list_key = key
         else:
-            self._log.add(line, f"field {shown(key)} without a value")
+            self._problem(f"field {shown(key)} without a value", line)
             if kind != _END:
                 self._place = self._start
 
@@ -196,16 +204,25 @@ class _TokenReader:
             self._too_deep -= 1
             return
         if self._list_key is not None:
-            self._log.add(self._line_here(), "a list was not closed")
+            self._problem("a list was not closed")
             self._list_key = None
         if not self._stack:
-            self._log.add(self._line_here(), "a closing bracket without its message")
+            self._problem("a closing bracket without its message")
             return
         items, list_key, closer = self._stack.pop()
         if closer != token:
-            self._log.add(self._line_here(), "a message closed by the other bracket")
+            self._problem("a message closed by the other bracket")
         self._items, self._list_key = items, list_key
 
+    def _problem(self, message: str, line: int = 0) -> None:
+        """Note a problem; text that has nothing else is not read to its end."""
+        self._log.add(line or self._line_here(), message)
+        self._problems += 1
+        if self._problems == _MOST_PROBLEMS:
+            rest = len(self._data) - self._place
+            self._log.add(self._line_here(), f"damaged throughout; {rest:,} more bytes "
+                          "left out")
+            self._place = self._start = len(self._data)
+
     def _wrong(self, kind: int, token: bytes, expected: str) -> None:
-        self._log.add(self._line_here(),
-                      f"found {shown(token)}, expected {expected}")
+        self._problem(f"found {shown(token)}, expected {expected}")
