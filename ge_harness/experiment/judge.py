@@ -148,15 +148,14 @@ def _steady(sides: Mapping[str, RunSuccess | RunFailure], name: str) -> bool:
 
 
 def nearest(errors: Mapping[str, ErrorStats]) -> str:
-    """Return the side with the smallest mean ULP error, "" where none is ahead.
+    """Return the sides with the smallest mean ULP error, "" where all are as far.
 
     A side whose numbers changed kind against the reference comes after every side with
     fewer of them; integers are ranked by their mean absolute error.
     """
-    ranked = sorted((_distance(stats), name) for name, stats in errors.items())
-    if len(ranked) < 2 or ranked[0][0] == ranked[1][0]:
-        return ""
-    return ranked[0][1]
+    far = {name: _distance(stats) for name, stats in errors.items()}
+    ahead = sorted(name for name in far if far[name] == min(far.values()))
+    return ", ".join(ahead) if len(ahead) < len(far) else ""
 
 
 def _distance(stats: ErrorStats) -> tuple[int, float]:
@@ -168,11 +167,12 @@ def _by_standard(outputs: Sequence[OutputReport], baseline: str, standard: str
                  ) -> tuple[RunVerdict, str]:
     failed, unsaid = [], []
     for output in outputs:
-        ruling = output.vs_baseline[baseline].standards[0]
+        pair = output.vs_baseline[baseline]
+        ruling = pair.standards[0]
         if ruling.passed is None:
             unsaid.append(f"{output.name}: {ruling.reason}")
         elif not ruling.passed:
-            failed.append(f"{output.name}: {ruling.reason}")
+            failed.append(f"{output.name}: {ruling.reason}{_changed_kind(pair)}")
     if failed:
         more = f" (and {len(failed) - 1} more outputs)" if len(failed) > 1 else ""
         return RunVerdict.DIFFERS, failed[0] + more
@@ -180,6 +180,15 @@ def _by_standard(outputs: Sequence[OutputReport], baseline: str, standard: str
         return RunVerdict.UNDECIDED, unsaid[0]
     return RunVerdict.AGREES, (
         f"every output is within {standard} of the base line {baseline}")
+
+
+def _changed_kind(pair: TensorComparison) -> str:
+    """Return the changes of kind in words: they are never told as a distance."""
+    names = ("nan_vs_finite", "nan_vs_inf", "finite_vs_nan", "inf_vs_nan",
+             "inf_vs_finite", "finite_vs_inf", "inf_sign")
+    words = [f"{getattr(pair.nonfinite, name)} {name.replace('_vs_', ' against ')}"
+             for name in names if getattr(pair.nonfinite, name)]
+    return f"; changed kind: {', '.join(words)}" if words else ""
 
 
 def _account(outputs: Sequence[OutputReport], passes: Sequence[ActivePass]

@@ -94,7 +94,7 @@ class OutputReport:
         ulp: distances against the first base line; None where not comparable.
         vs_baseline: base line -> candidate compared with it.
         vs_reference: side -> its errors against the float64 reference.
-        nearest: the side with the smallest mean ULP error, "" where none is ahead.
+        nearest: the sides with the smallest mean ULP error, "" where all are as far.
     """
 
     name: str

@@ -1,0 +1,78 @@
+"""The frame of the command line: statuses, one-line errors, speed, what is imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.ge_harness.cli.console_run import ROOT, console
+
+
+@pytest.mark.parametrize(("words", "status"), [
+    ([], 2), (["--version"], 0), (["--help"], 0), (["list", "--help"], 0),
+    (["bisct"], 2), (["list", "everything"], 2), (["list", "--jsn"], 2),
+    (["list", "--verbosity=abc"], 2), (["run"], 2), (["run", "x", "--repeat=1"], 2),
+    (["run", "x", "--threads"], 2), (["run", "nosuch", "--backend=xla"], 2),
+    (["run", "softmax", "--backend=xal"], 2), (["run", "softmax", "--seed=x"], 2),
+    (["run", "softmax", "--backend=xla", "--shape=x"], 2),
+    (["run", "softmax", "--backend=xla", "--opt-level=O0"], 2),
+    (["run", "softmax", "--backend=grappler", "--xla-flags=--xla_a=1"], 2),
+    (["run", "softmax", "--backend=eager", "--disable-pass=fusion"], 2),
+    (["run", "softmax", "--backend=xla", "--timeout=-1"], 2),
+    (["run", "softmax", "--backend=xla", "--standard=nosuch"], 2),
+    (["run", "softmax", "--backend=xla", "--disable-pass= fusion"], 2),
+    (["report", "nosuch"], 2), (["compare", "a.npy"], 2),
+    (["compare", "nosuch.npy", "nosuch.npy"], 2), (["inspect", "nosuch"], 2),
+    (["passes", "algsimpp"], 2), (["run", "softmax", "--flagfile=nosuch"], 2),
+])
+def test_bad_usage_has_its_status_and_one_line(words, status):
+    found, out, err = console(*words)
+    assert found == status
+    assert "Traceback" not in err + out
+    if status == 2 and words:
+        assert len(err.strip().split("\n")) <= 3
+        assert err.startswith("ge_harness")
+
+
+def test_a_misspelt_option_gets_the_nearest_name():
+    _, _, err = console("run", "softmax", "--dtyp=float16")
+    assert "--dtype" in err
+
+
+def test_a_misspelt_subgraph_gets_the_nearest_name():
+    _, _, err = console("run", "elementwise_chian", "--backend=xla")
+    assert "elementwise_chain" in err
+
+
+@pytest.mark.parametrize("command", ["bisect", "experiment", "pack"])
+def test_a_command_that_is_not_built_says_so(command):
+    status, _, err = console(command, "x")
+    assert status == 3
+    assert "not built yet" in err
+
+
+def test_auto_without_emulator_names_xla():
+    status, _, err = console("run", "softmax")
+    assert status == 3
+    assert "--backend=xla" in err
+
+
+@pytest.mark.parametrize("what", ["subgraphs", "backends", "experiments", "stages",
+                                  "passes", "standards"])
+def test_every_list_answers_with_json_and_without_tensorflow(what):
+    code = ("import sys\nfrom ge_harness.cli import main\n"
+            f"sys.argv[1:] = ['list', {what!r}, '--json']\n"
+            "try:\n    main.main()\nexcept SystemExit as end:\n    status = end.code\n"
+            "heavy = {'tensorflow', 'numba', 'matplotlib', 'rich', 'jinja2'}\n"
+            "print(status, sorted(heavy & set(sys.modules)), file=sys.stderr)")
+    done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert done.stderr.strip().split("\n")[-1] == "0 []"
+    document = json.loads(done.stdout)
+    assert document["schema"] == "ge_harness/list/1"
+    assert document["items"]
+
+
