@@ -18,7 +18,7 @@ def ge_harness(*words, cwd=None):
     environment = dict(os.environ, PYTHONPATH=str(ROOT), PYTHONIOENCODING="utf-8")
     return subprocess.run(
         [sys.executable, "-m", "ge_harness", "compare", *map(str, words)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        capture_output=True, text=True,
         env=environment, cwd=None if cwd is None else str(cwd))
 
 

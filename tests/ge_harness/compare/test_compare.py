@@ -17,8 +17,8 @@ from ge_harness.compare.compare import (
 from ge_harness.compare.document import pair_document
 from ge_harness.compare.dtypes import as_storage
 from ge_harness.errors import UnknownNameError, UsageError
-from ge_harness.records.comparison import Status, Verdict
-from ge_harness.records.serialize import dumps, loads
+from ge_harness.records.comparison import Status, TensorComparison, Verdict
+from ge_harness.records.serialize import build, dumps, loads
 
 F4 = np.float32
 
@@ -238,6 +238,14 @@ def test_document_is_json_of_the_kind_compare():
     assert set(pair) >= {"name", "a", "b", "shape", "dtype", "status", "bit_equal",
                          "ulp", "abs", "rel", "cosine", "nonfinite", "worst",
                          "standards"}
+
+
+def test_the_record_survives_json():
+    reference = np.array([1.0, 2.0, 3.0])
+    found = compare_tensor("t", F4([1, 2, 4]), F4([1, 2, 3]), reference=reference,
+                           standards=("bits", "mixed"))
+    text = dumps("comparison", found)
+    assert build(TensorComparison, loads("comparison", text, "memory")) == found
 
 
 def test_verdict_of_nothing_is_undecided():
