@@ -22,7 +22,8 @@ __all__ = ["GraphError", "GraphUnsupportedError", "describe", "load", "names"]
 # Modules of this package that are no subgraph.
 _MACHINERY = frozenset((
     "blocks", "build", "built", "cut", "distribution", "errors", "function",
-    "graph_def", "inputs", "port_name", "refuse", "saved_model", "source", "subgraph"))
+    "graph_def", "inputs", "port_name", "portable", "refuse", "saved_model", "source",
+    "subgraph"))
 
 
 def names() -> tuple[str, ...]:

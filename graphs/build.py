@@ -18,6 +18,7 @@ from graphs.distribution import default_for
 from graphs.errors import GraphError, GraphUnsupportedError
 from graphs.function import inline
 from graphs.port_name import unique
+from graphs.portable import drop_new_defaults
 from graphs.source import (
     FILE,
     GRAPH_DEF,
@@ -228,6 +229,7 @@ def _agrees(proto: Any, shape: tuple[int, ...]) -> bool:
 
 
 def _import(tf: Any, definition: Any) -> Any:
+    drop_new_defaults(tf, definition)
     graph = tf.Graph()
     try:
         with graph.as_default():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib.util
+import sys
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,10 +82,14 @@ def load_subgraph(source: Source) -> Subgraph:
     if spec is None or spec.loader is None:
         raise GraphError(f"{source.path}: cannot be imported", subject=source.path)
     module: ModuleType = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up there
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
     except RAISED as error:
         raise failed(source.path, error, "importing it") from error
+    finally:
+        sys.dont_write_bytecode = writes
     return from_module(module, source.name)
 
 

@@ -303,6 +303,22 @@ def rename_an_op(definition):
     definition.node[-1].op = "NoSuchOp"
 
 
+def test_attributes_of_a_newer_tensorflow_at_their_default_are_dropped(tf, model, run):
+    def newer(value):
+        def edit(definition):
+            definition.node[-1].attr["grad_a"].b = value
+            definition.node[-1].attr["exponential_avg_factor"].f = 1.0
+            definition.node[-1].attr["explicit_paddings"].list.SetInParent()
+            definition.node[-1].attr["Tsegmentids"].type = 3
+        return edit
+
+    shapes = (("x", (1, 4)),)
+    built = model(three_steps(tf), edit=newer(False))(shapes=shapes)
+    assert built.graph_def == model(three_steps(tf))(shapes=shapes).graph_def
+    with pytest.raises(GraphError, match="does not know attribute 'grad_a' of op 'Neg'"):
+        model(three_steps(tf), edit=newer(True))(shapes=shapes)
+
+
 @pytest.mark.parametrize(("edit", "said"), [
     (lambda d: d.node[-1].input.append("nowhere"),
      "reads 'nowhere', which is not there"),

@@ -63,6 +63,23 @@ def test_a_byte_that_is_no_text_is_refused(tmp_path):
         resolve(str(path))
 
 
+def test_an_edited_file_is_read_anew_and_leaves_nothing_beside_it(tmp_path):
+    path = tmp_path / "f.py"
+    for name in ("a", "b"):
+        path.write_text(GOOD.replace('"x"', f'"{name}"'), encoding="utf-8")
+        assert load_subgraph(resolve(str(path))).inputs[0].name == name
+    assert [item.name for item in tmp_path.iterdir()] == ["f.py"]
+
+
+def test_a_file_may_hold_dataclasses(tmp_path):
+    path = tmp_path / "f.py"
+    path.write_text("from __future__ import annotations\n"
+                    "from dataclasses import dataclass\n"
+                    "@dataclass\nclass Held:\n    size: int = 3\n" + GOOD.replace(
+                        '"""Twice', '__doc__ = """Twice'), encoding="utf-8")
+    assert load_subgraph(resolve(str(path))).summary == "Twice x."
+
+
 def test_a_file_that_fails_on_import_names_the_line(tmp_path):
     path = tmp_path / "f.py"
     path.write_text(GOOD + "\n1 / 0\n", encoding="utf-8")
