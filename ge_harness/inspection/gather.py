@@ -98,10 +98,11 @@ def gather(path: str | Path, watch: Watcher | None = None) -> Gathered:
                            *found.modules]
     for each in evidence:
         found.warnings.extend(each.warnings)
-    stage_count = sum(len(graph.stages) for graph in found.series.graphs)
-    found.read_count = stage_count + len(evidence)
+    found.read_count = len(evidence) - len(found.modules) + sum(
+        1 + len(stage.twins) for graph in found.series.graphs
+        for stage in graph.stages) + sum(len(each.passes) for each in found.modules)
     if not found.read_count:
-        _nothing(path, files, errors, found.series)
+        _nothing(path, files, errors)
     found.passes = active.report(tallies, watcher, active.Sources(
         found.series.graphs, found.fusion, found.traces, found.logs, found.modules))
     found.tallies = tallies
@@ -129,14 +130,11 @@ def _read_hlo(files: list[DumpFile], found: Gathered, errors: list[DumpError]) -
             errors.append(error)
 
 
-def _nothing(path: str | Path, files: list[DumpFile], errors: list[DumpError],
-             series: Series) -> None:
-    if len(files) == 1 and errors:
+def _nothing(path: str | Path, files: list[DumpFile],
+             errors: list[DumpError]) -> None:
+    if errors:
         raise errors[0]
-    if len(files) == 1 and series.unreadable:
-        first = series.warnings[0]
-        raise DumpError(first.path, first.line, "nothing that could be read as a dump "
-                        f"({first.message})", "a dump of a graph, fusion_result.json, "
-                        "a graph trace, a log or a kernel description")
+    if len(files) == 1:
+        dumps.read(files[0].path)
     raise DumpError(path, 0, f"{len(files)} files, none of them readable as a dump",
                     "GE dumps, fusion_result.json, graph traces, logs, or HLO dumps")
