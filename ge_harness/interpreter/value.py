@@ -58,7 +58,8 @@ def values(tensor: Tensor, dtype: str) -> np.ndarray:
     if tensor.is_bits:
         bits = np.asarray(array, dtype=np.uint32) << np.uint32(16)
         array = np.ascontiguousarray(bits).view(np.float32).reshape(array.shape)
-    return np.asarray(array).astype(dtype, copy=False)
+    with np.errstate(all="ignore"):
+        return np.asarray(array).astype(dtype, copy=False)
 
 
 def rounded(array: np.ndarray, dtype: str) -> np.ndarray:
@@ -92,7 +93,8 @@ def flushed(array: np.ndarray, dtype: str) -> np.ndarray:
             subnormals; all others are done in float32.
     """
     smallest = 2.0 ** (-1022 if dtype == "float64" else -126)
-    tiny = np.abs(array) < array.dtype.type(smallest)
+    with np.errstate(invalid="ignore"):
+        tiny = np.abs(array) < array.dtype.type(smallest)
     return np.where(tiny, np.copysign(array.dtype.type(0), array), array)
 
 
