@@ -19,7 +19,7 @@ _INTERNAL = _words(
     "UINT2 COMPLEX32 HIFLOAT8 FLOAT8_E5M2 FLOAT8_E4M3FN FLOAT8_E8M0 FLOAT6_E3M2 "
     "FLOAT6_E2M3 FLOAT4_E2M1 FLOAT4_E1M2 HIFLOAT4")
 # The same names in the order of the enum in ge_ir.proto.
-_IR = _words(
+IR_NAMES = _words(
     "UNDEFINED FLOAT FLOAT16 INT8 UINT8 INT16 UINT16 INT32 INT64 UINT32 UINT64 BOOL "
     "DOUBLE STRING DUAL_SUB_INT8 DUAL_SUB_UINT8 COMPLEX64 COMPLEX128 QINT8 QINT16 "
     "QINT32 QUINT8 QUINT16 RESOURCE STRING_REF DUAL VARIANT BF16 INT4 UINT1 INT2 UINT2 "
@@ -27,7 +27,7 @@ _IR = _words(
     "FLOAT4_E2M1 FLOAT4_E1M2 HIFLOAT4 HIFLOAT4_SCALE")
 _NUMPY = {"FLOAT": "float32", "DOUBLE": "float64", "BF16": "bfloat16",
           "BFLOAT16": "bfloat16", "HALF": "float16", "FLOAT8_E8M0": "float8_e8m0fnu"}
-_SHORT = {name: _NUMPY.get(name, name.lower()) for name in _IR}
+_SHORT = {name: _NUMPY.get(name, name.lower()) for name in IR_NAMES}
 
 
 def from_name(name: str) -> str:
@@ -42,7 +42,8 @@ def from_name(name: str) -> str:
 
 def from_ir(number: int) -> str:
     """Return the dtype of a number in the numbering of ge_ir.proto."""
-    return from_name(_IR[number]) if 0 <= number < len(_IR) else f"dtype_{number}"
+    known = 0 <= number < len(IR_NAMES)
+    return from_name(IR_NAMES[number]) if known else f"dtype_{number}"
 
 
 def from_internal(number: int) -> str:

@@ -16,8 +16,10 @@ from dumps.textvalue import string_end, to_text
 
 # A line that TextFormat would not print, after its newline.
 _ODD_LINE = re.compile(
-    rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\x00-\x08\x0a-\x1f]*"|[\w+.-]+))|\})?'
-    rb"(?:\n|\Z))")
+    rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\n]*"|[\w+.-]+))|\})?(?:\n|\Z))')
+_LONG_LINE = re.compile(rb'\n *[A-Za-z_]\w*: "[^\n]{500,}"(?=\n)')
+_CONTROL_LINE = re.compile(rb"\n[^\n]*?[\x00-\x08\x0b-\x1f]")
+_NOT_CONTROL = bytes((9, 10)) + bytes(range(32, 256))
 _HEAD = re.compile(rb"([A-Za-z_]\w*)(?: (\{)|: ([^\n]*))(?:\n|\Z)")
 _QUOTE = re.compile(rb"[\"']")
 _EDGES: dict[int, Pattern[bytes]] = {}
@@ -100,21 +102,40 @@ def _add_chunk(parts: list[Part], data: bytes, start: int, end: int) -> None:
         parts.append(Part(CHUNK, b"", b"", start, end, True))
 
 
-def odd_lines(data: bytes, start: int, end: int, limit: int = 10000) -> list[int]:
+def is_regular(data: bytes) -> bool:
+    """Say whether every line is one TextFormat prints and brackets come in pairs.
+
+    Args:
+        data: the text, a newline before it and at its end.
+    """
+    if has_control_bytes(data):
+        return False
+    # Kernel binaries are most of a file, and all there is to check is how they end.
+    short = _LONG_LINE.sub(b"", data)
+    return (_ODD_LINE.search(short, 0, len(short) - 1) is None
+            and short.count(b" {\n") == short.count(b" }\n") + short.count(b"\n}\n"))
+
+
+def has_control_bytes(data: bytes) -> bool:
+    """Say whether there are bytes that text has no use for, save tab and newline."""
+    return bool(data.translate(None, _NOT_CONTROL))
+
+
+def odd_lines(data: bytes, limit: int = 10000) -> list[int]:
     """Return where lines stand that are not regular: offsets of their newlines.
 
     Args:
-        data: the text.
-        start: offset of the newline before the first line.
-        end: end of the text to look at.
+        data: the text, a newline before it and at its end.
         limit: stop after so many.
     """
-    found: list[int] = []
-    for match in _ODD_LINE.finditer(data, start, end):
-        found.append(match.start())
-        if len(found) >= limit:
-            break
-    return found
+    found: set[int] = set()
+    patterns = [_ODD_LINE] + ([_CONTROL_LINE] if has_control_bytes(data) else [])
+    for pattern in patterns:
+        for match in pattern.finditer(data, 0, len(data) - 1):
+            found.add(match.start())
+            if len(found) >= limit:
+                break
+    return sorted(found)
 
 
 def prepare(data: bytes, path: object) -> bytes:

@@ -32,7 +32,7 @@ def load(path: str | Path, max_bytes: int = MAX_BYTES) -> bytes:
         if size > max_bytes:
             raise _too_large(path, size, max_bytes)
         with path.open("rb") as file:
-            data = file.read(max_bytes + 1)
+            data = file.read(size + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DumpError(path, 0, shown(reason), "a readable file") from error

@@ -19,6 +19,7 @@ from dumps.outline import (
     SCALAR,
     Part,
     count_outside_strings,
+    is_regular,
     odd_lines,
     outline,
     prepare,
@@ -102,8 +103,8 @@ class TextReader:
         self._counted = 0
         self._lines = 0
         self._items_seen = 0
-        self._odd = odd_lines(self.data, 0, len(self.data) - 1)
-        self._is_balanced = self.data.count(b"{\n") == self.data.count(b"}\n")
+        self._is_regular = is_regular(self.data)
+        self._odd = [] if self._is_regular else odd_lines(self.data)
         self._graph_head = re.compile(rb"(?:^|[\s{<>};,])(?:%b|%b)\s*(?::\s*)?[{<]" % (
             self.ITEM, self.WRAPPER or self.ITEM))
         self._item_head = re.compile(rb"(?:^|[\s{<>};,])%b\s*(?::\s*)?[{<]" % self.ITEM)
@@ -267,7 +268,7 @@ class TextReader:
             self.log.lose(line, 1, f"the text ends inside {what}")
             return
         place = Place(self, part, line, depth)
-        if part.is_closed and self._is_regular(head, lead) and self._is_sound(part):
+        if part.is_closed and self._is_whole(head, lead) and self._is_sound(part):
             node = self.edges_of(head, line)
             node._detail, node._text = place, place.text
             found[0].append(node)
@@ -278,18 +279,20 @@ class TextReader:
         found[0].extend(graphs[0].nodes)
         found[1].extend(graphs[1:])
 
-    def _is_regular(self, head: Head, lead: bytes) -> bool:
+    def _is_whole(self, head: Head, lead: bytes) -> bool:
         return bool(head.name and head.type) and not self.data.startswith(
             (lead + b"name:", lead + self.TYPE + b":", lead + b"input:"), head.after)
 
     def _is_sound(self, part: Part) -> bool:
         """Say whether an operator's lines are regular and its brackets in pairs."""
         data, start, end = self.data, part.start, part.end
+        if self._is_regular:
+            return True
         if self._odd:
             place = bisect.bisect_left(self._odd, start)
             if place < len(self._odd) and self._odd[place] < end:
                 return False
-        return self._is_balanced or data.count(b"{\n", start, end + 1) == data.count(
+        return data.count(b"{\n", start, end + 1) == data.count(
             b"}\n", start, end + 1)
 
     # What does not fit.

@@ -21,11 +21,11 @@ MAX_DEPTH = 100
 # Groups: indent, key of a message, key of a scalar, plain value, string with escapes.
 _LINE = re.compile(
     rb'^( *)(?:([A-Za-z_]\w*) \{|([A-Za-z_]\w*): '
-    rb'(?:("[^"\\\x00-\x08\x0a-\x1f]*"|[\w+.-]+)|("[^\x00-\x08\x0a-\x1f]*"))|\})'
-    rb"(?:\n|\Z)", re.MULTILINE)
+    rb'(?:("[^"\\\n]*"|[\w+.-]+)|("[^\n]*"))|\})(?:\n|\Z)', re.MULTILINE)
 _PART = re.compile(
     rb'( *)(?:([A-Za-z_]\w*) \{|([A-Za-z_]\w*): '
     rb'(?:("[^"\\\n]*"|[\w+.-]+)|("[^\n]*))|(\}))\Z')
+_NOT_CONTROL = bytes((9, 10)) + bytes(range(32, 256))
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 _BLANK = re.compile(rb"\s*(?:#.*)?\Z")
 
@@ -43,6 +43,8 @@ def parse_regular(data: bytes, make: Callable[[int], Message], line: int,
     Returns:
         The fields, or None where the text is not regular throughout.
     """
+    if data.translate(None, _NOT_CONTROL):
+        return None
     rows = _LINE.findall(data)
     whole = data.count(b"\n") + (0 if data.endswith(b"\n") else 1)
     if len(rows) != whole or not rows:

@@ -72,6 +72,8 @@ def unescape(body: bytes) -> bytes:
     """Return the bytes that the inside of a string stands for."""
     if b"\\" not in body:
         return body
+    # A run of backslashes begins with an escape, so its pairs are escapes too.
+    body = body.replace(b"\\\\", b"\\134")
     if _UNUSUAL.search(body) is None and not body.endswith(b"\\"):
         return codecs.escape_decode(body)[0]  # type: ignore[attr-defined,no-any-return]
     return _ESCAPE.sub(_replace, body)
