@@ -11,7 +11,7 @@ import numpy as np
 from ge_harness.backends.base import BackendFailure, Compiled
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import Environment, FailureKind, RunRequest, RunSuccess
-from ge_harness.worker import arrays, backend_lookup, built, environment
+from ge_harness.worker import arrays, backend_lookup, environment
 from ge_harness.worker.job_folder import Job, JobFolder
 
 
@@ -148,6 +148,7 @@ def build(folder: JobFolder, job: Job, phase: Phase) -> BuiltCase:
         UnavailableError: TensorFlow is not here.
     """
     from ge_harness.backends import tf_loader
+    from ge_harness.worker import built
     from graphs.build import build_graph
     from graphs.source import resolve
 

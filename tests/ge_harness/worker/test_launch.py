@@ -194,9 +194,13 @@ def test_odd_folder_names_work(run_script, tmp_path, name):
     result = run_script(root=tmp_path / name)
     assert isinstance(result, RunSuccess)
     assert np.load(result.output_paths[0]).tolist() == [0, 1, 2]
-    failed = run_script({"0": ["abort"]}, root=tmp_path / name)
+
+
+def test_a_failure_in_an_odd_folder_is_still_one_line(run_script, tmp_path):
+    failed = run_script({"1": ["abort"]}, sets=2, root=tmp_path / "a\nb\x1b[31m")
     assert failed.kind is FailureKind.CRASH
-    assert "\n" not in failed.message
+    assert failed.message.isprintable()
+    assert Path(failed.log_path).is_file()
 
 
 def test_an_existing_job_folder_is_never_used_again(run_script):
