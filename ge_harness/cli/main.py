@@ -19,7 +19,7 @@ from absl import app, flags
 from absl import logging as absl_logging
 from absl.flags import argparse_flags
 
-from ge_harness.cli import exit_codes
+from ge_harness.cli import exit_codes, terminal
 from ge_harness.errors import HarnessError, nearest_name
 from ge_harness.registry import Entry, Registry
 from ge_harness.version import VERSION
@@ -135,7 +135,8 @@ def _guarded(arguments: argparse.Namespace) -> int:
         arguments.parser.print_help()
         return exit_codes.USAGE
     try:
-        return int(COMMANDS.load(arguments.command).run(arguments))
+        with terminal.tables():
+            return int(COMMANDS.load(arguments.command).run(arguments))
     except HarnessError as error:
         return _report(error, error.exit_code)
     except KeyboardInterrupt:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Iterable, Sequence
+import contextlib
+from typing import Callable, Iterable, Iterator, List, Sequence
 
 _LONGEST = 4000
+
+Renderer = Callable[[Sequence[str], List[List[str]], List[bool]], str]
+"""Columns, cells and whether each column goes to the right, to text."""
+
+_renderers: list[Renderer] = []
 
 
 def printable(text: str, longest: int = _LONGEST) -> str:
@@ -36,10 +42,22 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *,
               for i, name in enumerate(columns)]
     right = [bool(raw) and all(isinstance(row[i], (int, float)) or row[i] is None
                                for row in raw) for i in range(len(columns))]
+    if _renderers:
+        return _renderers[-1](columns, body, right)
     lines = [_line(list(columns), widths, right),
              "  ".join("-" * width for width in widths)]
     lines += [_line(row, widths, right) for row in body]
     return "\n".join(lines) + "\n"
+
+
+@contextlib.contextmanager
+def rendering(renderer: Renderer) -> Iterator[None]:
+    """Let `renderer` draw every table inside the context, e.g. for a terminal."""
+    _renderers.append(renderer)
+    try:
+        yield
+    finally:
+        _renderers.remove(renderer)
 
 
 def number(value: object) -> str:
