@@ -20,7 +20,7 @@ def tables() -> ContextManager[None]:
     """Return a context in which tables are drawn for the terminal, if it is one."""
     wanted = sys.stdout.isatty() and "NO_COLOR" not in os.environ
     if not wanted or importlib.util.find_spec("rich") is None:
-        return contextlib.suppress()
+        return contextlib.nullcontext()
     return plain.rendering(_draw)
 
 
