@@ -187,6 +187,18 @@ def test_a_model_file_is_fed_at_its_placeholders_and_read_at_its_ends(
     assert built.graph_def == model(make, text=text)().graph_def
 
 
+@pytest.mark.parametrize("name", ["ffn_front", "split", "attention"])
+def test_a_built_graph_given_back_as_a_model_is_the_same_graph(tf, tmp_path, name):
+    built = build_graph(tf, resolve(name), BuildOptions())
+    definition = tf.GraphDef.FromString(built.graph_def)
+    (tmp_path / "g.pb").write_bytes(built.graph_def)
+    (tmp_path / "g.pbtxt").write_text(str(definition), encoding="utf-8")
+    for file in ("g.pb", "g.pbtxt"):
+        again = build_graph(tf, resolve(str(tmp_path / file)), BuildOptions())
+        assert again.graph_def == built.graph_def
+        assert [e.tensor for e in again.inputs] == [e.tensor for e in built.inputs]
+
+
 def three_steps(tf):
     def make():
         x = tf.placeholder(tf.float32, (None, 4), name="x")
@@ -315,7 +327,7 @@ def test_attributes_of_a_newer_tensorflow_at_their_default_are_dropped(tf, model
     shapes = (("x", (1, 4)),)
     built = model(three_steps(tf), edit=newer(False))(shapes=shapes)
     assert built.graph_def == model(three_steps(tf))(shapes=shapes).graph_def
-    with pytest.raises(GraphError, match="does not know attribute 'grad_a' of op 'Neg'"):
+    with pytest.raises(GraphError, match="not know attribute 'grad_a' of op"):
         model(three_steps(tf), edit=newer(True))(shapes=shapes)
 
 
@@ -331,37 +343,6 @@ def test_attributes_of_a_newer_tensorflow_at_their_default_are_dropped(tf, model
 def test_a_broken_graph_is_refused_in_one_line(tf, model, edit, said):
     with pytest.raises(GraphError) as caught:
         model(three_steps(tf), edit=edit)(shapes=(("x", (1, 4)),))
-    assert said in str(caught.value)
-    assert "\n" not in str(caught.value)
-
-
-def test_functions_that_unfold_without_end_are_refused(tf, tmp_path):
-    definition = tf.GraphDef()
-    for name, callee in (("f", "f"), ("g", "h"), ("h", "i"), ("i", "g")):
-        function = definition.library.function.add()
-        function.signature.name = name
-        for index in range(2):
-            function.node_def.add(name=f"n{index}", op=callee)
-    definition.node.add(name="a", op="f")
-    path = tmp_path / "bomb.pb"
-    path.write_bytes(definition.SerializeToString())
-    with pytest.raises(GraphError, match="unfold to more than"):
-        build_graph(tf, resolve(str(path)), BuildOptions())
-
-
-@pytest.mark.parametrize(("name", "data", "said"), [
-    ("g.pb", b"", "found no nodes"), ("g.pbtxt", b"", "found no nodes"),
-    ("g.pb", b"\xff" * 64, "not a GraphDef"),
-    ("g.pbtxt", b"node { name: 'x' op: 'Placeholder' }\nnode { nam: 3 }",
-     "g.pbtxt:2: not a GraphDef in text form"),
-    ("g.pbtxt", b"\xff\xfe", "not a GraphDef"),
-    ("g.pb", b"node { name: 'x' }", "g.pb: "),
-], ids=["empty", "empty-text", "noise", "text", "bytes", "text-as-binary"])
-def test_a_file_of_another_kind_is_refused(tf, tmp_path, name, data, said):
-    path = tmp_path / name
-    path.write_bytes(data)
-    with pytest.raises(GraphError) as caught:
-        build_graph(tf, resolve(str(path)), BuildOptions())
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -38,13 +38,8 @@ def saved_v1(tf, tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def saved_v2(tf, tmp_path_factory):
-    """A SavedModel of TensorFlow 2's kind: nested functions and four signatures."""
-    if tf.__version__.startswith("1"):
-        pytest.skip("TensorFlow 1 cannot write this kind")
-    import tensorflow
-
+def v2_model(tensorflow, tf):
+    """Return a module with nested functions, variables, an assertion and a loop."""
     spec = tensorflow.TensorSpec
     x_spec = spec((None, 3), tf.float32, name="x")
 
@@ -85,8 +80,18 @@ def saved_v2(tf, tmp_path_factory):
                 x = x * np.float32(2)
             return {"y": x}
 
+    return Model()
+
+
+@pytest.fixture(scope="module")
+def saved_v2(tf, tmp_path_factory):
+    """A SavedModel of TensorFlow 2's kind, with four signatures."""
+    if tf.__version__.startswith("1"):
+        pytest.skip("TensorFlow 1 cannot write this kind")
+    import tensorflow
+
+    model = v2_model(tensorflow, tf)
     path = tmp_path_factory.mktemp("v2") / "m"
-    model = Model()
     tensorflow.saved_model.save(model, str(path), signatures={
         "serving_default": model.call, "checked": model.checked, "train": model.train,
         "loop": model.loop})
