@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+from typing import Sequence, Tuple
 
 from ge_harness.backends.table import BACKENDS
 from ge_harness.cli import console, exit_codes
@@ -19,6 +20,9 @@ EXPERIMENTS = Registry("experiment", {
     "D": Entry("", "pure movement is bit-exact"),
     "E": Entry("", "end-to-end training"),
 })
+
+
+Listing = Tuple[Tuple[str, ...], Sequence[Tuple[str, ...]]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,13 +44,13 @@ def run(args: argparse.Namespace) -> int:
     return exit_codes.OK
 
 
-def _subgraphs() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _subgraphs() -> Listing:
     graphs = importlib.import_module("graphs")
     rows = [(name, str(graphs.describe(name))) for name in graphs.names()]
     return ("name", "what it is"), rows
 
 
-def _backends() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _backends() -> Listing:
     rows = []
     for name in BACKENDS.names():
         entry = BACKENDS.entry(name)
@@ -55,24 +59,24 @@ def _backends() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     return ("name", "state", "needs", "what it is"), rows
 
 
-def _experiments() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _experiments() -> Listing:
     rows = [(name, EXPERIMENTS.entry(name).help,
              "available" if EXPERIMENTS.entry(name).target else "not built yet")
             for name in EXPERIMENTS.names()]
     return ("name", "what it tests", "state"), rows
 
 
-def _stages() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _stages() -> Listing:
     catalogue = importlib.import_module("ge_harness.catalogue.stages")
     return catalogue.columns(), list(catalogue.rows())
 
 
-def _passes() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _passes() -> Listing:
     catalogue = importlib.import_module("ge_harness.catalogue.passes")
     return catalogue.columns(), list(catalogue.rows())
 
 
-def _standards() -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+def _standards() -> Listing:
     standards = importlib.import_module("ge_harness.compare.standards")
     rows = [(item.name, item.rule, item.reason) for item in standards.STANDARDS]
     return ("name", "rule", "why"), rows

@@ -8,6 +8,7 @@ TensorFlow. This is one of the two places where every exception is caught; the o
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 import tempfile
@@ -56,8 +57,8 @@ class _Parser(argparse_flags.ArgumentParser):  # type: ignore[misc]
             near = nearest_name(word, self._known_options())
             hint = f" Did you mean {near!r}?" if near else ""
             message = f"no option or argument {word!r} here.{hint}"
-        self.exit(exit_codes.USAGE,
-                  f"{self.prog}: {message} See '{self.prog} --help'.\n")
+        sys.stderr.write(f"{self.prog}: {message} See '{self.prog} --help'.\n")
+        sys.exit(exit_codes.USAGE)
 
     def _known_options(self) -> list[str]:
         own = [name for action in self._actions for name in action.option_strings]
@@ -72,9 +73,9 @@ class _Parser(argparse_flags.ArgumentParser):  # type: ignore[misc]
 def main() -> None:
     """Run the command line and exit with its status."""
     sys.argv[0] = "ge_harness"
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
-        sys.stderr.reconfigure(errors="backslashreplace")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app.run(_dispatch, flags_parser=_parse)
     except flags.Error as error:
@@ -100,7 +101,7 @@ def _parse(argv: list[str]) -> argparse.Namespace:
     words = list(argv[1:])
     if command == "flags":
         words = _positional_last(words)
-    arguments = parser.parse_args(words)
+    arguments: argparse.Namespace = parser.parse_args(words)
     arguments.parser = parser
     return arguments
 

@@ -14,6 +14,7 @@ from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import REPORT_FILE, RUN_FILE, RunFolder
 from ge_harness.records import serialize
 from ge_harness.report import run_html, run_text
+from ge_harness.report.plain import printable
 from graphs import names
 from graphs.errors import GraphError
 from graphs.source import resolve
@@ -91,7 +92,7 @@ def _answer(args: argparse.Namespace, folder: RunFolder,
     elif len(documents) == 1 and not skipped:
         console.answer(run_text.run_text(documents[0]) + f"\n{where}")
     else:
-        lines = [f"not run: {run_text.printable(line)}" for line in skipped]
+        lines = [f"not run: {printable(line)}" for line in skipped]
         console.answer("\n".join([run_text.summary_table(documents), *lines, where]))
     found = {_STATUS[document["verdict"]] for document in documents}
     if not documents:

@@ -12,7 +12,7 @@ import enum
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from ge_harness.errors import UsageError
 from ge_harness.records import comparison, job, run, switch, tensor
@@ -135,7 +135,7 @@ def build(record: type, data: Any) -> Any:
         raise UsageError(f"found {type(data).__name__} for {record.__name__}")
     nested = _NESTED.get(record, {})
     values = {}
-    for field in dataclasses.fields(record):
+    for field in dataclasses.fields(cast(Any, record)):
         if field.name not in data:
             continue
         values[field.name] = _build_value(nested.get(field.name), data[field.name])

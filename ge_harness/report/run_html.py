@@ -37,7 +37,7 @@ def render(runs: Sequence[Mapping[str, Any]], title: str) -> str:
         pair_words=run_text.pair_words, percent=_percent)
     environment.globals.update(
         words=run_text.VERDICT_WORDS, backend_line=run_text.backend_line)
-    return environment.get_template("run.html").render(runs=runs, title=title)
+    return str(environment.get_template("run.html").render(runs=runs, title=title))
 
 
 def _safe(value: Any) -> Any:
