@@ -131,15 +131,18 @@ def _pass(name: str, change: graph_structure.Change, how: str) -> ActivePass:
 
 def _effects(setting: SwitchSetting, after: graph_structure.Structure,
              again: Again) -> tuple[SwitchEffect, ...]:
-    found = [_effect(switch, "off", after, again(also_on=switch.name))
-             for switch in setting.off]
-    found += [_effect(switch, "on", after, again(also_off=switch.name))
-              for switch in setting.on]
+    found = [_effect(switch, "off", after, again) for switch in setting.off]
+    found += [_effect(switch, "on", after, again) for switch in setting.on]
     return tuple(found)
 
 
 def _effect(switch: Switch, asked: str, after: graph_structure.Structure,
-            other: Ran) -> SwitchEffect:
+            again: Again) -> SwitchEffect:
+    try:
+        other = again(**{"also_on" if asked == "off" else "also_off": switch.name})
+    except BackendFailure as failure:
+        return SwitchEffect(switch, asked, "proved",
+                            f"without the switch the run fails: {failure}")
     change = graph_structure.difference(graph_structure.of(other.after), after)
     if change is None:
         return SwitchEffect(switch, asked, "no_target",
