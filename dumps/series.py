@@ -288,9 +288,9 @@ def _rank(name: str) -> int:
     return _RANK[name]
 
 
-def _sort_key(file: DumpFile) -> tuple[int, str]:
+def _sort_key(file: DumpFile) -> tuple[int, int, str]:
     serial = -1 if file.serial is None else file.serial
-    return (serial, file.path)
+    return (serial, -1 if file.graph_id is None else file.graph_id, file.path)
 
 
 def _session(dump: DumpGraph) -> str:

@@ -20,7 +20,7 @@ class Side:
     Attributes:
         nodes: every node by (graph, name); of equal names the first.
         order: position of each in the file.
-        has_attributes: whether the dump's format and level hold attributes.
+        format: the dump's format; another format says other things of a node.
     """
 
     def __init__(self, graph: DumpGraph) -> None:
@@ -30,7 +30,7 @@ class Side:
             for node in inner.nodes:
                 self.nodes.setdefault((name, node.name), node)
         self.order = {key: place for place, key in enumerate(self.nodes)}
-        self.has_attributes = graph.format not in ("readable", "ge_onnx")
+        self.format = graph.format
         self._consumers: dict[Key, list[tuple[Key, int]]] | None = None
 
     def consumers(self, key: Key) -> list[tuple[Key, int]]:
