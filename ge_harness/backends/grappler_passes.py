@@ -59,12 +59,12 @@ def find(setting: SwitchSetting, version: str, ran: Ran, again: Again | None) ->
         again: runs with one more optimizer off (`also_off`) or on (`also_on`); None
             where that takes too long.
     """
-    if not ran.before or not ran.after:
+    if not ran.after:
         return Found(notes=("TensorFlow gave no graph of this run: nothing is known of "
                             "its optimizers",))
-    before = graph_structure.of(ran.before)
     after = graph_structure.of(ran.after)
-    whole = graph_structure.difference(before, after)
+    before = graph_structure.of(ran.before) if ran.before else None
+    whole = graph_structure.difference(before, after) if before is not None else None
     notes = _kernel_note(after, ran)
     if again is None:
         passes = _by_name(ran, whole)
@@ -75,8 +75,10 @@ def find(setting: SwitchSetting, version: str, ran: Ran, again: Again | None) ->
             for asked, chosen in (("off", setting.off), ("on", setting.on))
             for switch in chosen)
         return Found(passes, effects, notes)
-    passes = _by_running(setting, version, after, again) if whole else ()
-    if whole and not passes:
+    passes: tuple[ActivePass, ...] = ()
+    if whole is not None or before is None:
+        passes = _by_running(setting, version, after, again)
+    if whole is not None and not passes:
         passes = (_pass(_SEVERAL, whole, "the graph that ran differs from the one "
                         "Grappler got, whichever single optimizer is off"),)
     return Found(passes, _effects(setting, after, again), notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Mapping, NamedTuple, Sequence
 
 import numpy as np
@@ -169,8 +170,9 @@ class SessionProgram(GraphProgram):
         if not self._before:
             # What the session makes of the graph without Grappler: pruned and placed.
             off = self._tf.compat.v1.RunMetadata()
-            self._run(self._session({}, grappler=False), feed_dict, off)
-            self._before = _partitions(off)
+            with contextlib.suppress(BackendFailure):  # what Grappler may strip
+                self._run(self._session({}, grappler=False), feed_dict, off)
+                self._before = _partitions(off)
         metadata = self._tf.compat.v1.RunMetadata()
         outputs = self._run(self._session(options), feed_dict, metadata)
         after = _partitions(metadata)
