@@ -1,0 +1,1 @@
+"""Backend emulator: a host model of GE and AutoFuse, never a measurement."""
