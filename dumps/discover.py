@@ -64,7 +64,9 @@ def discover(path: str | Path) -> tuple[list[DumpFile], list[DumpWarning]]:
         raise DumpError(path, 0, shown(str(error)), "a file or folder") from error
     if is_file:
         only = classify(root, "")
-        return [replace(only, kind=GRAPH) if only.kind == OTHER else only], warnings
+        if only.kind in (OTHER, HLO):
+            only = replace(only, kind=GRAPH)
+        return [only], warnings
     if not is_folder:
         raise DumpError(path, 0, "nothing there", "a dump file or a folder of dumps")
     found: list[DumpFile] = []
