@@ -67,14 +67,14 @@ def find(setting: SwitchSetting, version: str, ran: Ran, again: Again | None) ->
     whole = graph_structure.difference(before, after) if before is not None else None
     notes = _kernel_note(after, ran)
     if again is None:
-        passes = _by_name(ran, whole)
+        named = _by_name(ran, whole)
         notes += ("a run takes too long to find the optimizers by running again; they "
                   "are told by the names of nodes",)
         effects = tuple(
             SwitchEffect(switch, asked, "unproved", "not run again: too slow")
             for asked, chosen in (("off", setting.off), ("on", setting.on))
             for switch in chosen)
-        return Found(passes, effects, notes)
+        return Found(named, effects, notes)
     passes: tuple[ActivePass, ...] = ()
     if whole is not None or before is None:
         passes = _by_running(setting, version, after, again)

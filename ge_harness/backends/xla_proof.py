@@ -7,9 +7,12 @@ is unknown; one that has a dump there and none in the run is proved to be off.
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import importlib.util
 import mmap
 import re
+import shutil
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -95,23 +98,45 @@ def compile_default(request: RunRequest, version: str, job_dir: Path,
     Args:
         request: the run.
         version: version of TensorFlow.
-        job_dir: the job's folder; the dumps go to its "dumps_default".
+        job_dir: the job's folder; the dumps go to an "xla_default_..." beside it.
         run_once: compiles and executes the case.
     """
     setting = request.setting
     if not setting.off and not setting.values:
         return None
-    folder = job_dir / "dumps_default"
-    folder.mkdir(parents=True, exist_ok=True)
-    flags = " ".join(xla_flags.dump_flags(str(folder), version))
-    end = forked.run(run_once, {"XLA_FLAGS": flags}, job_dir / "xla_default.txt",
-                     request.timeout_s)
+    root = job_dir.parent / f"xla_default_{_key(request, version)}"
+    folder, done = root / "dumps", root / "done"
+    problem = ""
+    if not done.exists():
+        shutil.rmtree(str(root), ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        flags = " ".join(xla_flags.dump_flags(str(folder), version))
+        end = forked.run(run_once, {"XLA_FLAGS": flags}, root / "log.txt",
+                         request.timeout_s)
+        if end.status == 0:
+            done.write_text("compiled with default flags\n")
+        else:
+            problem = ("the graph does not compile with default flags either (status "
+                       f"{end.status}; {root.name}/log.txt)")
     dumps = xla_dumps.read(folder)
-    problem = dumps.problem
-    if end.status != 0 and not dumps.modules:
-        problem = ("the graph does not compile with default flags either (status "
-                   f"{end.status}; xla_default.txt)")
-    return Default(dumps, xla_dumps.code(folder), problem)
+    if dumps.modules:
+        problem = ""
+    return Default(dumps, xla_dumps.code(folder), problem or dumps.problem)
+
+
+def _key(request: RunRequest, version: str) -> str:
+    """Return what tells one graph, mode and TensorFlow from another, in 12 digits.
+
+    Runs of one graph with many sets of switches lie side by side and share what the
+    default flags make of it.
+    """
+    case = request.case
+    told = (version, request.mode.value, request.threads, request.options, case.inputs,
+            case.outputs)
+    digest = hashlib.sha256(repr(told).encode("utf-8"))
+    with contextlib.suppress(OSError):
+        digest.update(Path(case.graph_path).read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def refuse_unknown(tf: Any, setting: SwitchSetting, default: Default | None) -> None:
@@ -225,8 +250,9 @@ def _pass_effect(switch: Switch, default: Default,
                       f"run itself {why}")
     if name in hlo_passes.ran_names(run.modules):
         return effect("unproved", "it was switched off, but its dump is still there")
-    return effect("proved", f"with default flags it {what} this graph "
-                  "(dumps_default); the run's own dumps have no file after it")
+    where = default.dumps.folder.parent.name
+    return effect("proved", f"with default flags it {what} this graph ({where}); the "
+                  "run's own dumps have no file after it")
 
 
 def _flag_effect(item: SwitchValue, default: Default, run: xla_dumps.Dumps | None, *,
