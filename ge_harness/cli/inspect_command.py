@@ -48,11 +48,11 @@ def run(args: argparse.Namespace) -> int:
         else None
     found = gather(args.dump, finder or rows)
     doc = document(found)
-    if args.stage:
-        _only_stage(doc, args.stage)
     if args.html and rows is not None:
         _write_html(args.html, doc, [rows.tables.get(graph.mark, [])
                                      for graph in found.series.graphs])
+    if args.stage:
+        _only_stage(doc, args.stage)
     if args.overlay:
         from ge_harness.inspection.overlay import overlay
 

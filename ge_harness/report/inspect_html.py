@@ -35,7 +35,7 @@ def inspection_html(doc: Doc, tables: Sequence[Sequence[Doc]]) -> str:
     """
     style = (_TEMPLATES / "inspect.css").read_text(encoding="utf-8")
     script = (_TEMPLATES / "inspect.js").read_text(encoding="utf-8")
-    policy = ("default-src 'none'; style-src 'unsafe-inline'; "
+    policy = (f"default-src 'none'; style-src '{_hash(style)}'; "
               f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'")
     title = _text(f"GE dumps: {doc['source']}")
     return "\n".join((
@@ -84,23 +84,30 @@ def _passes(doc: Doc) -> str:
     rows = []
     for each in doc["active_passes"][:_MOST_PASSES]:
         counts = "" if each["effect_times"] is None else (
-            f"{each['effect_times']} of {each['match_times']}")
-        cells = (each["name"], each["family"], each["precision_class"], each["verdict"],
-                 each["reason"], counts, ", ".join(each["dtypes"]),
-                 ", ".join(each["ops"]), f"{each['strength']}: {each['evidence']}",
-                 each["standing"], each["switch_off"] or "no switch known")
+            f"{each['effect_times']} effects of {each['match_times']} matches")
+        certainty = f"{each['certainty']} class"
+        cells = ((each["name"], each["family"]),
+                 (each["verdict"], f"{each['precision_class']} ({certainty})"),
+                 (each["reason"],),
+                 (", ".join(each["dtypes"]), ", ".join(each["ops"]), counts),
+                 (f"{each['strength']} ({each['standing']})", each["evidence"]),
+                 (each["switch_off"] or "no switch known",))
         kind = _VERDICT_CLASS.get(each["verdict"], "open")
-        rows.append(f'<tr class="{kind}">'
-                    + "".join(f"<td>{_text(cell)}</td>" for cell in cells) + "</tr>")
+        rows.append(f'<tr class="{kind}">' + "".join(map(_cell, cells)) + "</tr>")
     more = len(doc["active_passes"]) - _MOST_PASSES
     note = f"<p>{more} more passes are in the JSON document.</p>" if more > 0 else ""
     if not rows:
         return "<h2>Active passes</h2><p>None is shown by what was read.</p>"
-    heads = ("pass", "family", "class", "verdict", "why", "effects", "dtypes", "ops",
-             "evidence", "standing", "switch off")
+    heads = ("pass", "verdict", "why", "touched", "evidence", "switch off")
     head = "".join(f"<th>{_text(each)}</th>" for each in heads)
     return (f"<h2>Active passes</h2><table><thead><tr>{head}</tr></thead><tbody>"
             + "\n".join(rows) + f"</tbody></table>{note}")
+
+
+def _cell(lines: Sequence[str]) -> str:
+    first, *rest = [_text(line) for line in lines if line] or [""]
+    return f"<td>{first}" + "".join(
+        f'<div class="count">{line}</div>' for line in rest) + "</td>"
 
 
 def _unattributed(doc: Doc) -> str:
@@ -130,7 +137,7 @@ def _data(doc: Doc, tables: Sequence[Sequence[Doc]]) -> str:
     for number, graph in enumerate(doc["graphs"]):
         stages = [{"name": printable(stage["name"], _LONGEST),
                    "file": printable(stage["file"], _LONGEST),
-                   "changes": changes_text(stage).rstrip("\n").split("\n")[1:]}
+                   "changes": _changes(stage)}
                   for stage in graph["stages"]]
         rows = list(tables[number]) if number < len(tables) else []
         graphs.append({"stages": stages, "tables": rows})
@@ -138,6 +145,12 @@ def _data(doc: Doc, tables: Sequence[Sequence[Doc]]) -> str:
     for character in "<>&":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
+
+
+def _changes(stage: Doc) -> list[str]:
+    if not stage["order"]:
+        return ["the first stage: nothing to compare it with"]
+    return changes_text(stage).rstrip("\n").split("\n")[1:]
 
 
 def _text(value: object) -> str:
