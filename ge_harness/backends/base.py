@@ -54,6 +54,19 @@ class Evidence:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Announcement:
+    """What a run would send, known before it happens.
+
+    Attributes:
+        sent: options as the compiler would get them, sorted (name, value).
+        warnings: sentences that must be said before the run.
+    """
+
+    sent: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 class BackendFailure(Exception):
     """A run that the backend itself gives up, with its kind.
 
@@ -113,6 +126,14 @@ class Backend:
     def switches(self) -> tuple[Switch, ...]:
         """Return what the backend can turn on and off by name."""
         return ()
+
+    def announce(self, request: RunRequest) -> Announcement:
+        """Return what a run would send and what must be said before it; no I/O.
+
+        Raises:
+            SwitchError: a switch of the request cannot be sent by this backend.
+        """
+        return Announcement()
 
     def environment(self, request: RunRequest, job_dir: Path) -> dict[str, str]:
         """Return the variables the worker needs before its compiler is first used.

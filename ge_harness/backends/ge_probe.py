@@ -91,9 +91,25 @@ def quick_probe(machine: Machine) -> Probe:
         f"install the {checks.adapter} wheel; 'doctor --backend=ge' checks the rest"
     )[1:]))
     failed = [row for row in rows if row[2] == "fail"]
-    reason = (f"{failed[0][0]}: {failed[0][1]}" if failed else
-              f"{checks.adapter} on TensorFlow {machine.tensorflow()}")
+    reason = "; ".join(f"{row[0]}: {row[1]}" for row in failed) or (
+        f"{checks.adapter} on TensorFlow {machine.tensorflow()}")
     return Probe(not failed, reason, tuple(rows))
+
+
+def probe_active(machine: Machine) -> Probe:
+    """Say whether the adapter is here, imports and is active in TensorFlow.
+
+    Starts processes only where the adapter can be found at all.
+    """
+    quick = quick_probe(machine)
+    if not quick.usable:
+        return quick
+    checks = _Checks(machine)
+    row = checks._plugin()
+    rows = (*quick.checks, (_TITLES["plugin"], *row[1:]))
+    if row[2] == "fail":
+        return Probe(False, f"{_TITLES['plugin']}: {row[1]}", rows)
+    return Probe(True, quick.reason, rows)
 
 
 class _Checks:
@@ -117,8 +133,6 @@ class _Checks:
             if row[2] == "fail":
                 self.failed.add(name)
             rows.append((_TITLES[name], *row[1:]))
-        rows.append(("offload and options", "proved by every run, not here", "skip",
-                     "run with --backend=ge: without proof of offload, no result"))
         return rows
 
     def _steps(self) -> tuple[tuple[str, str, Callable[[], Row]], ...]:

@@ -6,8 +6,9 @@ from ge_harness.registry import Entry, Registry
 
 BACKENDS = Registry("backend", {
     "ge": Entry(
-        "", "Huawei GE with AutoFuse through npu_bridge or npu_device (on an Ascend "
-        "host)", needs="npu_bridge"),
+        "ge_harness.backends.ge:GeBackend",
+        "Huawei GE with AutoFuse through npu_bridge or npu_device (on an Ascend host)",
+        needs="npu_bridge"),
     "emulator": Entry("", "host model of GE and AutoFuse: emulation, not hardware"),
     "xla": Entry("ge_harness.backends.xla:XlaBackend",
                  "TensorFlow's XLA compiler on this CPU: real compiler, not Ascend",

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 from typing import Sequence
 
+from ge_harness.backends.ge_machine import Machine
+from ge_harness.backends.ge_probe import probe_active
 from ge_harness.backends.table import BACKENDS
 from ge_harness.errors import UnavailableError, UnknownNameError, UsageError
 from ge_harness.experiment import setting
@@ -13,6 +16,7 @@ from ge_harness.experiment.options import RunOptions
 
 CANDIDATES = ("ge", "emulator", "xla", "grappler", "eager")
 _GE_OPTIONS = ("opt_level", "preset", "autofuse_flags", "autofuse_dfx_flags", "chip")
+_GE_WISHES = ("chip", "data_dump")
 _SHAPE = re.compile(r"(?P<name>[^:]+(?::\d+)?):(?P<axes>\d*(,\d+)*)")
 
 
@@ -35,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--grappler", choices=("on", "off"), default=None,
         help="TensorFlow's own optimizers before the compiler (default: off)")
     add("--chip", choices=("910b", "950"))
+    add("--ge-option", action="append", default=[], metavar="NAME=VALUE",
+        help="an option of the TensorFlow adapter, e.g. precision_mode_v2=fp16")
+    add("--data-dump", choices=("tensor", "stats"), help="have GE dump its tensors")
+    add("--collect", action="store_true", help="a further run on GE that collects "
+        "evidence; its numbers are not compared")
     add("--ensemble", action="store_true")
     add("--emulator-param", action="append", default=[], metavar="NAME=VALUE")
     add("--threads", type=_positive, default=2, metavar="N")
@@ -87,7 +96,7 @@ def options(args: argparse.Namespace, source: str, backend: str) -> RunOptions:
     """
     if not args.timeout > 0:
         raise UsageError(f"--timeout={args.timeout}: expected seconds above zero")
-    asked = _asked(args)
+    asked = _asked(args, backend)
     return RunOptions(
         source=source, backend=backend, baselines=_baselines(args.baseline, backend),
         dtype=args.dtype, size=args.size, shapes=_shapes(args.shape),
@@ -96,23 +105,38 @@ def options(args: argparse.Namespace, source: str, backend: str) -> RunOptions:
         seed=args.seed, sets=args.sets, repeat=args.repeat, threads=args.threads,
         timeout_s=args.timeout, standard=args.standard,
         setting=setting.build(backend, asked),
-        backend_options=(("grappler", args.grappler),) if args.grappler else (),
+        backend_options=_backend_options(args, backend), diagnose=args.collect,
         asked=_as_written(args))
 
 
-def _asked(args: argparse.Namespace) -> setting.Asked:
+def _backend_options(args: argparse.Namespace, backend: str
+                     ) -> tuple[tuple[str, str], ...]:
+    found = {"grappler": args.grappler or ""}
+    if backend == "ge":
+        found.update((name, getattr(args, name) or "") for name in _GE_WISHES)
+        found["device"] = os.environ.get("ASCEND_DEVICE_ID", "")
+    return tuple(sorted(pair for pair in found.items() if pair[1]))
+
+
+def _asked(args: argparse.Namespace, backend: str) -> setting.Asked:
     ge = [(name, str(getattr(args, name))) for name in _GE_OPTIONS
           if getattr(args, name) is not None]
     if args.ensemble:
         ge.append(("ensemble", "true"))
     ge += [("emulator_param", text) for text in args.emulator_param]
+    ge += [(setting.GE_OPTION, text) for text in args.ge_option]
+    for name in ("data_dump", "collect"):
+        if getattr(args, name) and backend != "ge":
+            raise UsageError(f"--{name.replace('_', '-')} goes with --backend=ge, not "
+                             f"{backend}")
     return setting.Asked(tuple(args.disable_pass), tuple(args.enable_pass),
                          args.xla_flags, args.grappler or "", tuple(ge))
 
 
 def _as_written(args: argparse.Namespace) -> tuple[tuple[str, object], ...]:
     names = (*_GE_OPTIONS, "disable_pass", "enable_pass", "xla_flags", "grappler",
-             "ensemble", "emulator_param", "threads")
+             "ensemble", "emulator_param", "threads", "ge_option", "data_dump",
+             "collect")
     pairs = ((name, getattr(args, name)) for name in names)
     return tuple((name, value) for name, value in pairs if value)
 
@@ -124,12 +148,16 @@ def _baselines(text: str, backend: str) -> tuple[str, ...]:
 
 
 def _auto() -> tuple[str, str]:
-    for name in ("ge", "emulator"):
-        if _usable(name):
-            return name, "chosen by --backend=auto"
+    probe = probe_active(Machine(dict(os.environ)))
+    if probe.usable:
+        return "ge", "chosen by --backend=auto"
+    if _usable("emulator"):
+        return "emulator", ("chosen by --backend=auto, since ge is not usable here: "
+                            f"{probe.reason}")
     raise UnavailableError(
-        "--backend=auto: neither ge nor emulator is usable here; choose --backend=xla "
-        "for a real fusing compiler on this CPU, not Ascend")
+        f"--backend=auto: ge is not usable here ({probe.reason}) and there is no "
+        "emulator; choose --backend=xla for a real fusing compiler on this CPU, not "
+        "Ascend")
 
 
 def _usable(name: str) -> bool:

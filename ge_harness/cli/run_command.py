@@ -49,7 +49,8 @@ def run(args: argparse.Namespace) -> int:
             own = folder if len(plan) == 1 else _inner(folder, options)
             try:
                 report = execute.run(options, own, progress, reason=reason,
-                                     command=_command(options, args))
+                                     command=_command(options, args),
+                                     say=console.note)
             except (HarnessError, GraphError) as error:
                 if len(plan) == 1:
                     raise

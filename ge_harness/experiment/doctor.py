@@ -44,7 +44,8 @@ def examine(asked: str, environ: Mapping[str, str], job_root: Path,
     names = (asked,) if asked else BACKENDS.names()
     for name in names:
         BACKENDS.entry(name)
-    smoke = _Smoke(job_root, progress)
+    device = environ.get("ASCEND_DEVICE_ID", "")
+    smoke = _Smoke(job_root, progress, device)
     healths = tuple(_examine(name, environ, smoke) for name in names)
     works = any(one.usable for one in healths if one.compiler or asked)
     return DoctorReport(works, asked, platform.python_version(),
@@ -57,14 +58,13 @@ def _examine(name: str, environ: Mapping[str, str], smoke: _Smoke) -> BackendHea
     if name == "ge":
         probe = probe_ge(Machine(environ))
         checks = tuple(Check(*row) for row in probe.checks)
-        if not entry.target:
-            missing = Check("backend", "not built yet in this version", "fail",
-                            "take --backend=xla meanwhile")
-            return BackendHealth(name, entry.help, compiler, False, probe.reason
-                                 if not probe.usable else missing.found,
-                                 (*checks, missing))
-        return BackendHealth(name, entry.help, compiler, probe.usable, probe.reason,
-                             checks)
+        if not probe.usable:
+            return BackendHealth(name, entry.help, compiler, False, probe.reason,
+                                 checks)
+        tried = smoke.run(name)
+        usable = tried.status != "fail"
+        return BackendHealth(name, entry.help, compiler, usable, probe.reason
+                             if usable else tried.found, (*checks, tried))
     if not entry.target:
         check = Check("backend", "not built yet in this version", "fail",
                       "take --backend=xla meanwhile")
@@ -87,7 +87,9 @@ def _examine(name: str, environ: Mapping[str, str], smoke: _Smoke) -> BackendHea
 class _Smoke:
     """A run of a few elements through the worker, the graph built once."""
 
-    def __init__(self, job_root: Path, progress: OnProgress) -> None:
+    def __init__(self, job_root: Path, progress: OnProgress, device: str = ""
+                 ) -> None:
+        self._device = device
         self._root = job_root
         self._progress = progress
         self._case: Case | None = None
@@ -100,7 +102,9 @@ class _Smoke:
             if case is None:
                 return Check(_TRY, self._why, "fail", _mend(self._why))
             request = RunRequest(case=case, backend=backend, timeout_s=180.0,
-                                 want_dumps=False)
+                                 want_dumps=False, options=(
+                                     (("device", self._device),)
+                                     if backend == "ge" and self._device else ()))
             outcome = launch.launch([request], self._root)[0]
         except HarnessError as error:
             return Check(_TRY, printable(str(error), 300), "fail")
@@ -109,6 +113,12 @@ class _Smoke:
             return Check(_TRY, f"{outcome.kind.value}: "
                          f"{printable(outcome.message, 300)}", "fail",
                          f"'ge_harness run {_SMOKE} --backend={backend}' keeps the log")
+        unproved = [f"{effect.switch.name}: {effect.evidence}"
+                    for effect in outcome.effects if effect.status == "unproved"]
+        if unproved:
+            return Check(_TRY, f"ran; not proved: {printable(unproved[0], 300)}",
+                         "warn", f"{len(unproved)} options were not seen in effect; "
+                         f"'ge_harness run {_SMOKE} --backend={backend}' shows each")
         if not outcome.repeatable:
             return Check(_TRY, "ran, and does not repeat itself", "warn")
         return Check(_TRY, f"ran in {outcome.duration_s:.1f} s", "ok")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 from pathlib import Path
 from typing import Callable, Mapping
 
 import numpy as np
+from absl import logging
 
 from ge_harness.backends.table import BACKENDS
 from ge_harness.compare.standards import parse_standard
@@ -31,7 +33,10 @@ from ge_harness.worker import launch
 from graphs.built import BuildOptions
 
 Progress = Callable[[str], None]
+Say = Callable[[str], None]
+DIAGNOSTIC = "diagnostic"
 Outcomes = Mapping[str, "RunSuccess | RunFailure"]
+_NO_CASE = Case("", "", 0, "", (), (), ())
 _BUILD_STATUS = {
     FailureKind.UNAVAILABLE: UnavailableError, FailureKind.BUILD: UsageError,
     FailureKind.INVALID_SWITCH: UsageError,
@@ -45,7 +50,7 @@ class BuildStoppedError(HarnessError):
 
 
 def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
-        reason: str = "", command: str = "") -> RunReport:
+        reason: str = "", command: str = "", say: Say = logging.warning) -> RunReport:
     """Run one subgraph on one backend and judge it.
 
     Args:
@@ -54,6 +59,7 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         progress: called with one line for each finished part.
         reason: why this backend.
         command: the command that repeats the run.
+        say: called with each sentence that must be said before the run.
 
     Raises:
         UsageError: the subgraph, its inputs or an option cannot be used.
@@ -61,6 +67,11 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
     """
     parse_standard(options.standard)
     backend = BACKENDS.load(options.backend)()
+    planned = backend.announce(RunRequest(
+        _NO_CASE, options.backend, setting=options.setting,
+        options=options.backend_options))
+    for warning in planned.warnings:
+        say(warning)
     probe = backend.probe()
     if not probe.usable:
         raise UnavailableError(f"backend {options.backend!r} is not usable here: "
@@ -70,13 +81,16 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
     progress(f"{options.source}: built")
     requests = _requests(options, case)
     outcomes = _outcomes(requests, folder, progress)
-    ruling = judge.judge(outcomes, options.baselines[0], options.standard, _load)
+    compared = {name: outcome for name, outcome in outcomes.items()
+                if name != DIAGNOSTIC}
+    ruling = judge.judge(compared, options.baselines[0], options.standard, _load)
     line = BackendLine(options.backend, backend.label,
                        f"{reason}; {probe.reason}" if reason else probe.reason,
                        backend.emulated)
     return RunReport(
         subgraph=options.source, variant=case.variant, backend=line,
-        switches={"asked": dict(options.asked), "sent": _sent(outcomes["candidate"])},
+        switches={"asked": dict(options.asked),
+                  "sent": _sent(outcomes["candidate"]) or dict(planned.sent)},
         passes=_passes(outcomes["candidate"]), outputs=ruling.outputs,
         suspects=ruling.suspects, explanation=ruling.explanation,
         verdict=ruling.verdict, why=ruling.why, standard=options.standard,
@@ -133,6 +147,10 @@ def _requests(options: RunOptions, case: Case) -> dict[str, RunRequest]:
         else:
             requests[name] = request(options.backend, Mode.NODEWISE, options.setting)
     requests["reference"] = request("reference", Mode.WHOLE, SwitchSetting())
+    if options.diagnose:
+        candidate = requests["candidate"]
+        requests[DIAGNOSTIC] = dataclasses.replace(candidate, options=tuple(sorted(
+            (*candidate.options, ("collect", "on")))))
     return requests
 
 
@@ -183,8 +201,9 @@ def _artifacts(case: Case, outcomes: Outcomes, folder: RunFolder
     }
     for name, outcome in outcomes.items():
         if isinstance(outcome, RunSuccess):
-            found[f"outputs_{name}"] = [
-                folder.relative(path) for path in outcome.output_paths]
+            if name != DIAGNOSTIC:
+                found[f"outputs_{name}"] = [
+                    folder.relative(path) for path in outcome.output_paths]
             if outcome.dump_dir:
                 found[f"dumps_{name}"] = folder.relative(outcome.dump_dir)
     return found

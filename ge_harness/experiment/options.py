@@ -32,6 +32,7 @@ class RunOptions:
         setting: switches of the candidate and of the nodewise base line.
         backend_options: further (name, value) pairs for the backend.
         asked: the switches as the user wrote them.
+        diagnose: a further run that collects evidence; its numbers are not compared.
     """
 
     source: str
@@ -54,3 +55,4 @@ class RunOptions:
     setting: SwitchSetting = SwitchSetting()
     backend_options: tuple[tuple[str, str], ...] = ()
     asked: tuple[tuple[str, object], ...] = ()
+    diagnose: bool = False

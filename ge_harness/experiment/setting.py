@@ -9,13 +9,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Iterable
 
+from ge_harness.backends import ge_route, tf_loader
 from ge_harness.errors import SwitchError, UnavailableError
 from ge_harness.records.switch import FAMILIES, Switch, SwitchSetting
 from ge_harness.switches import xla_flags
+from ge_harness.switches.ge_setting import ge_setting
 
 _OWN_FAMILY = {"xla": "hlo_pass", "grappler": "grappler"}
-_GE_ONLY = ("opt_level", "preset", "autofuse_flags", "autofuse_dfx_flags", "chip",
-            "ensemble", "emulator_param")
+GE_OPTION = "ge_option"
+_EMULATOR_ONLY = ("ensemble", "emulator_param")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +29,8 @@ class Asked:
         enable: names to switch on.
         xla_flags: string of XLA flags.
         grappler: "on", "off" or "" for the default.
-        ge: (option, text) pairs that only GE and its emulator take.
+        ge: (option, text) pairs that only GE and its emulator take; `GE_OPTION` holds
+            NAME=VALUE of an option of the adapter.
     """
 
     disable: tuple[str, ...] = ()
@@ -44,7 +47,9 @@ def build(backend: str, asked: Asked) -> SwitchSetting:
         SwitchError: a switch that this backend does not have.
         UnavailableError: the backend is not built yet.
     """
-    if backend in ("ge", "emulator"):
+    if backend == "ge":
+        return _ge(asked)
+    if backend == "emulator":
         raise UnavailableError(f"backend {backend!r} is not built yet; --backend=xla "
                                "runs a real fusing compiler on this CPU")
     for option, value in asked.ge:
@@ -62,6 +67,25 @@ def build(backend: str, asked: Asked) -> SwitchSetting:
     if backend == "xla":
         xla_flags.check(setting)
     return setting
+
+
+def _ge(asked: Asked) -> SwitchSetting:
+    if asked.xla_flags:
+        raise SwitchError("--xla-flags goes with --backend=xla, not ge")
+    values: dict[str, str] = {}
+    for option, text in asked.ge:
+        if option in _EMULATOR_ONLY:
+            raise SwitchError(f"--{option.replace('_', '-')}={text}: only the emulator "
+                              "has it; on a device there is nothing to model")
+        name, separator, value = text.partition("=")
+        if option != GE_OPTION:
+            name, value = option, text
+        elif not separator or not name or not value:
+            raise SwitchError(f"--ge-option={text}: expected NAME=VALUE")
+        if values.setdefault(name, value) != value:
+            raise SwitchError(f"{name} is given twice")
+    return ge_setting(values, asked.disable, asked.enable,
+                      ge_route.route_of(tf_loader.installed()))
 
 
 def _switches(backend: str, names: Iterable[str], option: str) -> tuple[Switch, ...]:

@@ -8,6 +8,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from ge_harness.backends import ge_errors
 from ge_harness.records.run import FailureKind
 from ge_harness.worker.child import EXIT_DISK_FULL
 
@@ -66,6 +67,10 @@ def diagnose(end: End, log_path: Path, timeout_s: float) -> tuple[FailureKind, s
         return FailureKind.DISK_FULL, (
             f"no room left on the disk of {log_path.parent}; free some, or give "
             "another folder with --out=DIR")
+    if number == signal.SIGABRT:
+        reason = ge_errors.abort_reason(log)
+        if reason is not None:
+            return reason
     for kind, pattern, text in _LOG_SIGNS:
         found = pattern.findall(log)
         if found:
