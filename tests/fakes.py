@@ -5,7 +5,8 @@ for every other set. An action is a list, its first item being what to do:
 ["give", [numbers]], ["raise", kind, text], ["error", text], ["abort"], ["exit", int],
 ["sleep", seconds], ["print", text], ["memory"], ["limit", bytes], ["flip"],
 ["grandchild", path], ["kill", signal], ["shape", [axes]], ["outcome", text],
-["variable", name], ["parent"].
+["variable", name], ["parent"], ["linger"]. What stands under "evidence" is done when
+the worker asks for evidence.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, Mapping
@@ -86,6 +88,9 @@ class _Scripted(Compiled):
         return {port.spec.name: given for port in self._case.outputs}
 
     def evidence(self) -> Evidence:
+        fault = self._script.get("evidence")
+        if fault:
+            getattr(self, f"_{fault[0]}")(np.zeros(1), *fault[1:])
         return Evidence(route="script", notes=(
             f"called {self._calls} times", f"process {os.getpid()}",
             f"XLA_FLAGS={os.environ.get('XLA_FLAGS', '')}"))
@@ -140,6 +145,9 @@ class _Scripted(Compiled):
     def _outcome(self, x: np.ndarray, text: str) -> None:
         (self._job_dir / "outcome.json").write_text(text)
         os._exit(0)
+
+    def _linger(self, x: np.ndarray) -> None:
+        threading.Thread(target=time.sleep, args=(600,)).start()
 
     def _parent(self, x: np.ndarray) -> None:
         raise BackendFailure(FailureKind.RUN, f"parent {os.getppid()}")

@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import faulthandler
 import os
+import resource
 import signal
 import sys
 import time
@@ -44,6 +45,8 @@ def settle(parent: int) -> None:
     with contextlib.suppress(OSError):
         # Where memory runs out, this process is to go, not the one that keeps books.
         Path("/proc/self/oom_score_adj").write_text("500")
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.enable()
     # The parent asks for the stacks before it kills a process that took too long.
     faulthandler.register(signal.SIGUSR1)
@@ -69,9 +72,9 @@ def run_jobs(folders: Sequence[JobFolder]) -> int:
 def run_job(folder: JobFolder) -> int:
     """Do one job; returns 0 once its outcome is written, else the exit status."""
     started = time.monotonic()
-    os.chdir(str(folder.path))
     phase = execution.Phase()
     try:
+        os.chdir(str(folder.path))
         job = folder.read_job()
     except (HarnessError, OSError, KeyError, TypeError, ValueError):
         traceback.print_exc()
@@ -81,7 +84,10 @@ def run_job(folder: JobFolder) -> int:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the net of the worker
         _log(error)
         kind, text = classify(error, phase)
-        outcome = _failed(folder, job, kind, text, time.monotonic() - started)
+        if phase.salvage is not None and not isinstance(error, BackendFailure):
+            outcome = phase.salvage(f"no evidence of what the compiler did: {text}")
+        else:
+            outcome = _failed(folder, job, kind, text, time.monotonic() - started)
     try:
         folder.write_outcome(outcome)
     except OSError as error:

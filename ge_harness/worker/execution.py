@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Mapping
+from typing import Callable, Mapping
 
 import numpy as np
 
-from ge_harness.backends.base import BackendFailure, Compiled
+from ge_harness.backends.base import BackendFailure, Compiled, Evidence
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import Environment, FailureKind, RunRequest, RunSuccess
 from ge_harness.worker import arrays, backend_lookup, environment
@@ -21,11 +21,14 @@ class Phase:
     Attributes:
         kind: the failure that an exception would be now.
         doing: what is being done, for the message.
+        salvage: makes a result of what is there although a later step raised, given a
+            note that says so; None before every output is stored.
     """
 
     def __init__(self) -> None:
         self.kind = FailureKind.BUILD
         self.doing = "starting"
+        self.salvage: Callable[[str], RunSuccess] | None = None
 
     def enter(self, kind: FailureKind, doing: str) -> None:
         """Say what is being done from now on."""
@@ -51,7 +54,18 @@ def run(folder: JobFolder, job: Job, phase: Phase) -> RunSuccess:
     finally:
         executed.close()
     phase.enter(FailureKind.RUN, "reading the compiler's evidence")
-    evidence = compiled.evidence()
+
+    def success(evidence: Evidence) -> RunSuccess:
+        return _success(folder, job, executed, evidence,
+                        duration_s=time.monotonic() - started)
+
+    phase.salvage = lambda note: success(Evidence(notes=(note,)))
+    return success(compiled.evidence())
+
+
+def _success(folder: JobFolder, job: Job, executed: _Executions, evidence: Evidence, *,
+             duration_s: float) -> RunSuccess:
+    request = _request(job)
     dumped = folder.dumps_dir.is_dir() and any(folder.dumps_dir.iterdir())
     return RunSuccess(
         request=request,
@@ -60,7 +74,7 @@ def run(folder: JobFolder, job: Job, phase: Phase) -> RunSuccess:
         dump_dir=str(folder.dumps_dir) if dumped else "", passes=evidence.passes,
         effects=evidence.effects, sent=evidence.sent,
         artifact_hashes=evidence.artifact_hashes,
-        duration_s=time.monotonic() - started,
+        duration_s=duration_s,
         environment=environment.describe(
             job.removed, pools(request.threads), evidence.route),
         notes=evidence.notes + tuple(executed.differing))

@@ -30,8 +30,9 @@ def of_run(task: Task, done: Done) -> Result:
     if request is None or not isinstance(outcome, (RunSuccess, RunFailure)):
         raise InternalError(f"{task.folder.outcome_path} is not the outcome of a run")
     if isinstance(outcome, RunSuccess):
-        return dataclasses.replace(
-            outcome, request=request, notes=outcome.notes + done.notes)
+        alone_s = outcome.duration_s if task.shared else done.end.duration_s
+        return dataclasses.replace(outcome, request=request, duration_s=alone_s,
+                                   notes=outcome.notes + done.notes)
     text = outcome.message + _kept(task.folder, request)
     return dataclasses.replace(
         outcome, request=request, message=message(request, text))

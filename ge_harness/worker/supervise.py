@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from dataclasses import dataclass
 from typing import Sequence, Union
@@ -136,6 +137,8 @@ def _watch(process: Process, tasks: Sequence[Task]) -> tuple[int | None, Task | 
                 deadline = time.monotonic() + limit_s
     except BaseException:
         process.kill()
+        with contextlib.suppress(warm.WarmGoneError):
+            process.wait(_KILL_S)
         raise
     process.kill()
     late = tasks[current] if current < len(tasks) else None

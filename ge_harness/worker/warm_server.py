@@ -44,11 +44,11 @@ class _Server:
         self._connection = connection
         self._pending = b""
         self._running: set[int] = set()
-        self._wake, wake_end = os.pipe()
-        os.set_blocking(wake_end, False)
+        self._wake, self._wake_end = os.pipe()
+        os.set_blocking(self._wake_end, False)
         os.set_blocking(self._wake, False)
         signal.signal(signal.SIGCHLD, lambda number, frame: None)
-        signal.set_wakeup_fd(wake_end, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wake_end, warn_on_full_buffer=False)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def serve(self) -> None:
@@ -99,11 +99,13 @@ class _Server:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.close(self._wake)
+            for end in (self._wake, self._wake_end):
+                os.close(end)
             self._connection.close()
             log = os.open(str(folder.log_path), os.O_WRONLY | os.O_APPEND | os.O_CREAT)
             os.dup2(log, 1)
             os.dup2(log, 2)
+            os.close(log)
             child.settle(server)
             for name in LATE:
                 os.environ.pop(name, None)

@@ -14,7 +14,7 @@ import pytest
 
 from ge_harness.errors import UnknownNameError, UsageError
 from ge_harness.records.run import FailureKind, RunFailure, RunSuccess
-from ge_harness.worker import backend_lookup, launch
+from ge_harness.worker import backend_lookup, launch, supervise
 from ge_harness.worker.job_folder import JobFolder
 from tests import fakes
 
@@ -262,6 +262,25 @@ def test_result_changing_variables_are_taken_out_and_recorded(run_script, monkey
     removed = dict(run_script().environment.removed)
     assert removed["TF_XLA_FLAGS"] == "--tf_xla_auto_jit=2"
     assert removed["OMP_NUM_THREADS"] == "7"
+
+
+def test_outputs_are_kept_where_the_evidence_cannot_be_read(run_script):
+    result = run_script({"evidence": ["error", "a dump nobody understands"]})
+    assert isinstance(result, RunSuccess)
+    assert np.load(result.output_paths[0]).tolist() == [0, 1, 2]
+    assert any("a dump nobody understands" in note for note in result.notes)
+
+
+def test_a_backend_may_still_refuse_when_it_sees_the_evidence(run_script):
+    result = run_script({"evidence": ["raise", "unknown_switch", "no pass 'fuson'"]})
+    assert result.kind is FailureKind.UNKNOWN_SWITCH
+
+
+def test_a_worker_that_does_not_end_is_ended_and_its_result_kept(
+        run_script, monkeypatch, tmp_path):
+    monkeypatch.setattr(supervise, "_GOODBYE_S", 0.5)
+    result = run_script({"*": ["linger"]})
+    assert isinstance(result, RunSuccess)
 
 
 def _pair(tmp_path, scripts, **fields):

@@ -176,6 +176,35 @@ def test_warm_workers_end_with_the_process_that_started_them(tmp_path):
             time.sleep(0.05)
 
 
+def test_an_interrupt_ends_the_forked_worker_and_the_warm_one(tmp_path):
+    code = textwrap.dedent(f"""
+        import sys
+        sys.path.insert(0, {str(ROOT)!r})
+        from pathlib import Path
+        from tests import fakes
+        from ge_harness.worker import launch, warm
+        root = Path({str(tmp_path)!r})
+        script = {{"0": ["grandchild", str(root / "pid")]}}
+        request = fakes.scripted_request(
+            fakes.scripted_case(root / "case"), script, backend=fakes.WARM_NAME)
+        try:
+            launch.launch([request], root / "jobs")
+        except KeyboardInterrupt:
+            sys.exit(40 + len(warm.POOL._servers))
+    """)
+    process = subprocess.Popen([sys.executable, "-c", code])
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < deadline, "the run never began"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 40
+    stat = Path(f"/proc/{(tmp_path / 'pid').read_text()}/stat")
+    while stat.exists() and stat.read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline + 30
+        time.sleep(0.05)
+
+
 def test_the_stack_is_described(tmp_path):
     found = launch.probe_stack(tmp_path / "jobs")
     assert isinstance(found, Environment)
