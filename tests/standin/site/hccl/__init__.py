@@ -1,0 +1,1 @@
+"""Stands in for CANN's collective package, which importing npu_bridge imports."""
