@@ -164,8 +164,8 @@ class GraphDef:
 
 def dtype_name(number: int) -> str:
     """Return the name of a DataType number; "dtype_<n>" for one nobody knows."""
-    if number > 100:
-        return f"ref_{dtype_name(number - 100)}"
+    if number - 100 in DTYPES:
+        return f"ref_{DTYPES[number - 100]}"
     return DTYPES.get(number, f"dtype_{number}")
 
 
