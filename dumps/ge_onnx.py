@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from dumps import dtypes, ge_tree
-from dumps.outline import BLOCK, CHUNK, Part, outline, string_field
+from dumps.outline import BLOCK, CHUNK, Head, Part, outline, string_field
 from dumps.records import DumpGraph, DumpNode, NodeDetail, TensorDesc
 from dumps.source import MAX_BYTES, load, shown
-from dumps.textgraph import Graphs, Head, TextReader
+from dumps.textgraph import Graphs, TextReader
 from dumps.textproto import Message
 from dumps.textvalue import to_int
 
@@ -116,7 +116,7 @@ class _Reader(TextReader):
         inside = self.data.find(b"\n", part.start + 1)
         end = part.end - indent + 1 if part.is_closed else part.end
         found = []
-        for each in outline(self.data, inside, max(end, inside), indent):
+        for each in outline(self.data, inside, max(end, inside), indent, key):
             if each.kind == CHUNK:
                 self.damaged(each, indent // 2)
             elif each.kind == BLOCK and each.key == key:

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from dumps import ge_tree
-from dumps.outline import SCALAR, outline, prepare, string_field
+from dumps.outline import SCALAR, Head, outline, prepare, string_field
 from dumps.records import DumpGraph, DumpNode, NodeDetail
 from dumps.source import MAX_BYTES, load
-from dumps.textgraph import Graphs, Head, TextReader
+from dumps.textgraph import Graphs, TextReader
 from dumps.textproto import Message
 
 FORMAT = "ge_proto"
@@ -65,12 +65,12 @@ def index(path: str | Path, *, max_bytes: int = MAX_BYTES) -> list[IndexEntry]:
     data = prepare(load(path, max_bytes), path)
     entries: list[IndexEntry] = []
     counted = line = 0
-    for top in outline(data, 0, len(data) - 1, 0):
+    for top in outline(data, 0, len(data) - 1, 0, b"graph"):
         if top.kind == SCALAR or top.key == b"attr":
             continue
         whole = top.key == b"op"
         inner = [top] if whole else outline(
-            data, data.find(b"\n", top.start + 1), top.end, 2)
+            data, data.find(b"\n", top.start + 1), top.end, 2, b"op")
         lead = b"\n" + b" " * (2 if whole else 4)
         for part in inner:
             if part.key == b"op":

@@ -46,19 +46,41 @@ class Part(NamedTuple):
     is_closed: bool
 
 
-def outline(data: bytes, start: int, end: int, indent: int) -> list[Part]:
+class Head(NamedTuple):
+    """The fields at the beginning of an operator.
+
+    Attributes:
+        name: None where it does not stand where it regularly does.
+        type: likewise.
+        inputs: as in the file.
+        after: offset of the newline after these fields.
+    """
+
+    name: str | None
+    type: str | None
+    inputs: list[str]
+    after: int
+
+
+def outline(data: bytes, start: int, end: int, indent: int,
+            repeated: bytes) -> list[Part]:
     """Find the fields of a level.
+
+    A block ends at its closing bracket, or where the next block of the repeated field
+    begins; other lines at this indent inside a block are damage to its content.
 
     Args:
         data: the text; a newline stands at `start` and at `end` (or `end` is its end).
         start: offset of the newline before the first line of the level.
         end: offset of the newline that ends its last line.
         indent: blanks before a field of this level.
+        repeated: field of this level that most blocks are.
     """
+    following = repeated + b" {\n"
     parts: list[Part] = []
     edge = _EDGES.get(indent)
     if edge is None:
-        edge = _EDGES[indent] = re.compile(rb"\n {%d}(?=[^ \n])" % indent)
+        edge = _EDGES[indent] = re.compile(rb"\n {%d}(?=[^ \t\n])" % indent)
     opened: tuple[bytes, int] | None = None
     done = start
     for match in edge.finditer(data, start, end):
@@ -70,6 +92,9 @@ def outline(data: bytes, start: int, end: int, indent: int) -> list[Part]:
             if data.startswith(b"}", after) and data[after + 1:after + 2] in _LINE_END:
                 parts.append(Part(BLOCK, key, b"", begin, after + 1, True))
                 done = after + 1
+                continue
+            if not data.startswith(following, after):
+                opened = (key, begin)
                 continue
             parts.append(Part(BLOCK, key, b"", begin, place, False))
             done = place

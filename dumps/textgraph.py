@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import bisect
 import re
-from typing import Any, List, Mapping, NamedTuple, Sequence
+from typing import Any, List, Mapping, Sequence
 
 from dumps import textproto
 from dumps.errors import DumpError
@@ -17,6 +17,7 @@ from dumps.outline import (
     BLOCK,
     CHUNK,
     SCALAR,
+    Head,
     Part,
     count_outside_strings,
     is_regular,
@@ -30,22 +31,6 @@ from dumps.textproto import Message
 from dumps.textvalue import to_text
 
 Graphs = List[DumpGraph]
-
-
-class Head(NamedTuple):
-    """The fields at the beginning of an operator.
-
-    Attributes:
-        name: None where it does not stand where it regularly does.
-        type: likewise.
-        inputs: as in the file.
-        after: offset of the newline after these fields.
-    """
-
-    name: str | None
-    type: str | None
-    inputs: list[str]
-    after: int
 
 
 class Place:
@@ -177,9 +162,13 @@ class TextReader:
                                self.log, line=line, depth=depth)
 
     def _model(self) -> Graphs:
-        parts = outline(self.data, 0, len(self.data) - 1, 0)
+        is_bare = not self.WRAPPER or b"\n%b {\n" % self.WRAPPER not in self.data
+        repeated = self.ITEM if is_bare else self.WRAPPER
+        parts = outline(self.data, 0, len(self.data) - 1, 0, repeated)
         if not self.WRAPPER or any(part.key == self.ITEM for part in parts):
-            return self.level(parts, 1, 0) if any(p.key for p in parts) else []
+            if not any(part.key for part in parts):
+                return []
+            return self.level(parts, 1, 0, ends_open=True)
         graphs: Graphs = []
         around = LazyAttributes(self, [p for p in parts if p.key == b"attr"], 0)
         for part in parts:
@@ -211,7 +200,7 @@ class TextReader:
         """Read a graph that is a message of its own."""
         inside = self.data.find(b"\n", part.start + 1)
         end = part.end - 2 * depth if part.is_closed else part.end
-        parts = outline(self.data, inside, max(end, inside), 2 * depth)
+        parts = outline(self.data, inside, max(end, inside), 2 * depth, self.ITEM)
         return self.level(parts, line, depth, around, ends_open=not part.is_closed)
 
     def level(self, parts: Sequence[Part], line: int, depth: int,
@@ -268,7 +257,8 @@ class TextReader:
             self.log.lose(line, 1, f"the text ends inside {what}")
             return
         place = Place(self, part, line, depth)
-        if part.is_closed and self._is_whole(head, lead) and self._is_sound(part):
+        if part.is_closed and self._is_whole(head, lead, part) \
+                and self._is_sound(part):
             node = self.edges_of(head, line)
             node._detail, node._text = place, place.text
             found[0].append(node)
@@ -279,9 +269,12 @@ class TextReader:
         found[0].extend(graphs[0].nodes)
         found[1].extend(graphs[1:])
 
-    def _is_whole(self, head: Head, lead: bytes) -> bool:
-        return bool(head.name and head.type) and not self.data.startswith(
-            (lead + b"name:", lead + self.TYPE + b":", lead + b"input:"), head.after)
+    def _is_whole(self, head: Head, lead: bytes, part: Part) -> bool:
+        """Say whether the head was found, and no input stands further down."""
+        data, after = self.data, head.after
+        return bool(head.name and head.type) and not data.startswith(
+            (lead + b"name:", lead + self.TYPE + b":"), after) and data.find(
+                lead + b"input:", after, part.end) < 0
 
     def _is_sound(self, part: Part) -> bool:
         """Say whether an operator's lines are regular and its brackets in pairs."""
@@ -299,22 +292,21 @@ class TextReader:
 
     def _whole(self) -> Graphs:
         """Read a file of another surface than TextFormat's."""
-        graphs = self._from_text(Part(CHUNK, b"", b"", 0, len(self.data), True), 1)
+        graphs: Graphs = []
+        self._from_text(Part(CHUNK, b"", b"", 0, len(self.data), True), 1, graphs)
         lost = count_outside_strings(self._item_head, self.data) - sum(
             len(graph.nodes) for graph in graphs)
         if lost > 0:
             self.log.lose(0, lost, "their text is damaged beyond reading")
         return graphs
 
-    def _from_text(self, part: Part, line: int) -> Graphs:
+    def _from_text(self, part: Part, line: int, graphs: Graphs) -> None:
         whole = self.parse(part, line, 0)
-        graphs: Graphs = []
         if self.WRAPPER:
             for message in whole.messages(self.WRAPPER.decode()):
                 graphs.extend(self.graphs_of(message))
         if whole.messages(self.ITEM.decode()):
             self._join(graphs, self.graphs_of(whole), line)
-        return graphs
 
     def _join(self, graphs: Graphs, loose: Graphs, line: int) -> None:
         """Put operators that stand outside of any graph where they may belong."""
@@ -330,15 +322,15 @@ class TextReader:
         """Take in text between the graphs that is no regular field."""
         if holds_operators:
             self.log.add(line, "a damaged head of a graph, or operators outside of one")
-            parts = outline(self.data, part.start, part.end, 2)
+            parts = outline(self.data, part.start, part.end, 2, self.ITEM)
             self._join(graphs, self.level(parts, line, 1, ends_open=True), line)
             return
         if self._graph_head.search(self.data, part.start, part.end) is None:
             self.damaged(part, 0)
             return
-        found = self._from_text(part, line)
-        count = sum(len(graph.nodes) for graph in found)
-        graphs.extend(found)
+        before = sum(len(graph.nodes) for graph in graphs)
+        self._from_text(part, line, graphs)
+        count = sum(len(graph.nodes) for graph in graphs) - before
         self._count_lost(part, line, count, 1)
 
     def _chunk(self, part: Part, depth: int, nodes: list[DumpNode],

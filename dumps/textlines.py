@@ -126,6 +126,7 @@ class _DamagedReader:
         self._log = log
         self.root: Items = []
         self._stack = [self.root]
+        self._is_astray = False
 
     def take(self, text: bytes, number: int) -> None:
         """Place a line."""
@@ -164,8 +165,10 @@ class _DamagedReader:
 
     def _close(self, level: int, number: int) -> None:
         if not 0 <= level < len(self._stack) - 1:
-            self._log.add(number, "a closing bracket without its message")
+            if not self._is_astray:
+                self._log.add(number, "a closing bracket without its message")
             return
+        self._is_astray = False
         if level < len(self._stack) - 2:
             self._log.add(number, "a message was not closed")
         del self._stack[level + 1:]
@@ -173,8 +176,11 @@ class _DamagedReader:
     def _reach(self, level: int, number: int) -> bool:
         """Make `level` the current one; False where its message is not there."""
         if level > len(self._stack) - 1:
-            self._log.add(number, "fields of a message that was not opened left out")
+            if not self._is_astray:
+                self._log.add(number, "a message was not opened; its fields left out")
+            self._is_astray = True
             return False
+        self._is_astray = False
         if level < len(self._stack) - 1:
             self._log.add(number, "a message was not closed")
             del self._stack[max(level, 0) + 1:]

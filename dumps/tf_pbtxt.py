@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Sequence
 
 from dumps import dtypes, ge_tree
-from dumps.outline import BLOCK, Part, string_field
+from dumps.outline import BLOCK, Head, Part, string_field
 from dumps.records import DumpGraph, DumpNode, Edge, NodeDetail, TensorDesc, TensorValue
 from dumps.source import MAX_BYTES, load, shown
-from dumps.textgraph import Graphs, Head, TextReader
+from dumps.textgraph import Graphs, TextReader
 from dumps.textproto import Message
 from dumps.textvalue import to_text
 

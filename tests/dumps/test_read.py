@@ -1,0 +1,140 @@
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dumps
+from dumps import DumpError, detect, source
+from tests.dumps.survive import GRAPHS
+from tests.shared import SAMPLES, needs_shared
+
+_FILES = {
+    "TF_GeOp1_0.pbtxt": ("tf_pbtxt", 5), "ascgraph_proto.txt": ("ascgraph", 3),
+    "ascgraph_00003_fused_AfterDtypeConsistency_7.txt": ("ascgraph", 3),
+    "ascgraph_00004_fused_AutoFuseBeforeOptimize_7.txt": ("ascgraph", 3),
+    "ascgraph_00005_fused_AfterPreProcess_7.txt": ("ascgraph", 2),
+    "ge_onnx_00000002_graph_3_Build.pbtxt": ("ge_onnx", 3),
+    "ge_proto_00000007_graph_3_Build.txt": ("ge_proto", 6),
+    "ge_readable_00000001_graph_3_PreRunBegin.txt": ("readable", 5),
+    "model.json": ("atc_json", 3),
+}
+_HLO = b"""HloModule small
+
+ENTRY main {
+  p = f32[2] parameter(0)
+  ROOT n = f32[2] negate(p)
+}
+"""
+
+
+@pytest.mark.parametrize("name", sorted(_FILES))
+def test_every_format_is_found_by_its_name(name: str) -> None:
+    graph = dumps.read(GRAPHS / name)
+    assert (graph.format, graph.node_count) == _FILES[name]
+    assert graph.warnings == ()
+
+
+@pytest.mark.parametrize("name", sorted(_FILES))
+def test_every_format_is_found_by_its_content(name: str, tmp_path: Path) -> None:
+    copy = tmp_path / "unnamed"
+    copy.write_bytes((GRAPHS / name).read_bytes())
+    graph = dumps.read(copy)
+    assert (graph.format, graph.node_count) == _FILES[name]
+
+
+@pytest.mark.parametrize("name", sorted(_FILES))
+def test_packed_files_are_read(name: str, tmp_path: Path) -> None:
+    packed = tmp_path / f"{name}.gz"
+    packed.write_bytes(gzip.compress((GRAPHS / name).read_bytes()))
+    assert dumps.read(packed).node_count == _FILES[name][1]
+
+
+def test_hlo_text_is_handed_on(tmp_path: Path) -> None:
+    path = tmp_path / "module_0001.small.after_optimizations.txt"
+    path.write_bytes(_HLO)
+    graph = dumps.read(path)
+    assert (graph.format, [n.name for n in graph.nodes]) == ("hlo", ["p", "n"])
+
+
+def test_content_wins_where_the_name_lies(tmp_path: Path) -> None:
+    path = tmp_path / "ge_proto_00000001_graph_1_Build.txt"
+    path.write_bytes((GRAPHS / "model.json").read_bytes())
+    graph = dumps.read(path)
+    assert graph.format == "atc_json"
+    assert "named like ge_proto" in graph.warnings[-1].message
+
+
+@needs_shared
+def test_every_graph_among_the_samples_is_read() -> None:
+    assert SAMPLES is not None
+    found = {}
+    for path in sorted(SAMPLES.rglob("*")):
+        if path.parent.name in ("resnet50_fe", "run_20230713", "train_2020", "ascgraph",
+                                "single_subgraph", "atc_json") \
+                and "plog" not in path.name:
+            graph = dumps.read(path)
+            found[path.name] = (graph.format, graph.node_count)
+            assert graph.warnings == ()
+    assert len(found) == 13
+    assert found["origin.txt"] == ("ge_proto", 4)
+    assert found["test_seri_asc_graph.txt"] == ("ascgraph", 1)
+    assert found["ge_onnx_00000001_graph_11_Build.pbtxt"] == ("ge_onnx", 18)
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"\n", b"hello\n", b"\x7fELF\0\0", b"\0" * 5000, b"{}", b"[]", b"\x1f\x8bxx",
+    gzip.compress(b"")])
+def test_what_holds_no_graph_gives_one_line(content: bytes, tmp_path: Path) -> None:
+    for name in ("ge_proto_00001_Build.txt", "x.json", "x"):
+        path = tmp_path / name
+        path.write_bytes(content)
+        with pytest.raises(DumpError) as caught:
+            dumps.read(path)
+        assert "\n" not in str(caught.value)
+        assert str(path) in str(caught.value)
+
+
+def test_a_gzip_cut_short_gives_what_was_in_it(tmp_path: Path) -> None:
+    data = (GRAPHS / "ge_proto_00000007_graph_3_Build.txt").read_bytes()
+    packed = gzip.compress(data)
+    path = tmp_path / "ge_proto_00001_Build.txt.gz"
+    path.write_bytes(packed[:len(packed) * 3 // 4])
+    graph = dumps.read(path)
+    assert graph.nodes[0].name == "x"
+    assert graph.warnings
+
+
+def test_a_gzip_bomb_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.gz"
+    path.write_bytes(gzip.compress(b" " * 5_000_000))
+    with pytest.raises(DumpError, match="at most 1,000,000"):
+        source.load(path, 1_000_000)
+
+
+def test_untrusted_text_is_shown_on_one_short_line() -> None:
+    shown = source.shown("\x1b[31m\n‮<b>" + "a" * 1000)
+    assert shown.isprintable()
+    assert shown.isascii()
+    assert len(shown) < 150
+
+
+def test_formats_are_told_from_the_first_bytes_only() -> None:
+    assert detect.by_content(b"# note\n\n  graph { op {") == "ge_proto"
+    assert detect.by_content(b"\xef\xbb\xbfgraph {\n  node {") == "ge_onnx"
+    assert detect.by_content("graph {\n op".encode("utf-16")) == "ge_proto"
+    assert detect.by_content(b"plain") is None
+
+
+def test_reading_needs_neither_tensorflow_nor_protobuf() -> None:
+    code = ("import sys, dumps; dumps.read(sys.argv[1]); "
+            "bad = [m for m in sys.modules if m.startswith(('tensorflow', "
+            "'google.protobuf', 'ge_harness'))]; sys.exit(str(bad) if bad else 0)")
+    root = Path(dumps.__file__).resolve().parents[1]
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(GRAPHS / "model.json")], cwd=str(root),
+        capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
