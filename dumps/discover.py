@@ -23,6 +23,8 @@ GRAPH, FUSION, TRACE, LOG, KERNEL, HLO, OTHER = (
     "graph", "fusion_result", "trace", "plog", "kernel_meta", "hlo_pass", "other")
 MOST_FILES = 200000
 _HEAD_BYTES = 4096
+# Keys at the top of a model turned into JSON; other JSON files are no dumps.
+_MODEL_MARKS = (b'"graph"', b'"op"', b'"attr"', b'"custom_version"')
 _TEXT_ENDINGS = (".txt", ".pbtxt", ".json", ".log", ".air", "")
 
 
@@ -103,6 +105,8 @@ def classify(path: Path, run: str) -> DumpFile:
     known = None
     if Path(name).suffix in _TEXT_ENDINGS:
         known = detect.by_content(head, name)
+        if known == "atc_json" and not any(mark in head for mark in _MODEL_MARKS):
+            known = None
     if known is not None:
         return DumpFile(str(path), GRAPH, run, known)
     return DumpFile(str(path), OTHER, run)

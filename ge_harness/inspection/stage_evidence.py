@@ -26,8 +26,7 @@ from ge_harness.records.inspection import Evidence, Unattributed
 
 ASC_TYPES = frozenset({"AscBackend", "FusedAscBackend", "AscBackendNoKernelOp"})
 _MARKS = (b"pass_name", b"_no_task", b"_is_from_constant_folding",
-          b"_original_op_attrs_in_fusion_process", b'type: "AscBackend',
-          b'type: "FusedAscBackend')
+          b"_original_op_attrs_in_fusion_process", b"AscBackend")
 # Grappler writes its own name in front of the nodes it makes, or behind a dash.
 _GRAPPLER = re.compile(
     r"(?:^|/|-)(ArithmeticOptimizer|ConstantFolding|LayoutOptimizer|Remapper|"
@@ -196,14 +195,19 @@ def _passes_on(node: DumpNode) -> list[tuple[str, str, str]]:
     if isinstance(history, str) and len(history) < 1 << 20:
         found += [(_engine_family(name), name, f"attribute {key}")
                   for name in _keys(history)]
-    if attributes.get("_no_task") is True:
+    if _is_set(attributes.get("_no_task")):
         found.append(("ub_fusion", "FusionVirtualOpSetSwitch", "attribute _no_task"))
-    if attributes.get("_is_from_constant_folding") is True:
+    if _is_set(attributes.get("_is_from_constant_folding")):
         found.append(("ge", "ConstantFoldingPass",
                       "attribute _is_from_constant_folding"))
     if node.type in ASC_TYPES:
         found.append(("ge", "AutoFusePass", f"type {node.type}"))
     return found
+
+
+def _is_set(value: Any) -> bool:
+    """Say whether a flag is set; ge_onnx writes booleans as integers."""
+    return isinstance(value, int) and value == 1
 
 
 def _engine_family(name: str) -> str:

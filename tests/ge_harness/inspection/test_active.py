@@ -10,6 +10,7 @@ import pytest
 from dumps.errors import DumpError
 from ge_harness import catalogue
 from ge_harness.inspection.document import document
+from ge_harness.inspection.for_run import active_passes
 from ge_harness.inspection.gather import gather
 from ge_harness.inspection.verdict import is_floating, judge
 from tests.dumps.series_text import GRAPH, make_series, node
@@ -210,3 +211,24 @@ def test_passes_are_also_given_for_each_graph(tmp_path):
     graphs = {graph["name"]: [each["name"] for each in graph["active_passes"]]
               for graph in document(gather(tmp_path))["graphs"]}
     assert graphs == {"g_1": [], "g_2": ["AutoFusePass"]}
+
+
+def test_a_run_gets_the_passes_of_its_own_dumps(tmp_path):
+    found = active_passes(SERIES)
+    assert [each.name for each in found][:2] == ["AutoFusePass", "CastRemovePass"]
+    div = next(each for each in found if each.name == "RealDiv2MulsFusionPass")
+    assert (div.effect_times, div.level, div.dtypes) == (1, "O2", ("float16",))
+    assert "declared and seen" in div.evidence
+    assert active_passes(tmp_path) == ()
+    logged = {each.name for each in active_passes(DATA / "evidence")}
+    assert "PermutePass" not in logged
+    assert "PermutePass" in {each.name for each in
+                             active_passes(DATA / "evidence", ran_too=True)}
+
+
+def test_other_json_files_of_a_run_are_passed_over(tmp_path):
+    shutil.copytree(str(SERIES), str(tmp_path / "s"))
+    (tmp_path / "run.json").write_text('{"schema": "ge_harness/run/1", "passes": []}')
+    found = gather(tmp_path)
+    assert found.warnings == []
+    assert [Path(path).name for path in found.passed_over] == ["run.json"]
