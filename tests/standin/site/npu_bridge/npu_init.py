@@ -1,6 +1,7 @@
 """Stand-in: patches every later session, as the real one does. Not for the harness."""
 
 import tensorflow as tf
+
 from standin_adapter import state as _state
 
 _state.journal("npu_init")

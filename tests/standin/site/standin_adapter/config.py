@@ -101,15 +101,15 @@ def _optimization(found):
 
 def _precision(found):
     if "precision_mode" in found and "precision_mode_v2" in found:
-        raise RaisedError("'precision_mode' and 'precision_mode_v2' can not be assigned "
-                          "at the same time.")
+        raise RaisedError("'precision_mode' and 'precision_mode_v2' can not be "
+                          "assigned at the same time.")
     for key, allowed in sorted(keys.PRECISION.items()):
         _one_of(found, key, allowed)
     mixed = (found.get("precision_mode") in keys.MIXED
              or found.get("precision_mode_v2") in keys.MIXED)
     if found.get("modify_mixlist") and not mixed:
-        raise RaisedError("modify_mixlist is assigned, please ensure that precision_mode "
-                          "is a mixed mode.")
+        raise RaisedError("modify_mixlist is assigned, please ensure that "
+                          "precision_mode is a mixed mode.")
     if found.get("op_select_implmode", "") not in (
             "", "high_precision", "high_performance", "high_precision_for_all",
             "high_performance_for_all"):
@@ -182,5 +182,5 @@ def _memory(found):
         raise RaisedError("variable_use_1g_huge_page should be 0, 1 or 2")
     size = found.get("input_fusion_size", 0)
     if not 0 <= size <= 33554432:
-        state.say("W", "input_fusion_size %d is clamped" % size)
+        state.say("W", f"input_fusion_size {size} is clamped")
         found["input_fusion_size"] = min(max(size, 0), 33554432)

@@ -99,8 +99,7 @@ class GraphDumps:
 
     def _put(self, start, end, graph_id, stage, text):
         folder = self._place()
-        name = "%s_%08d_graph_%d_%s.%s" % (
-            start, self._count[start], graph_id, stage, end)
+        name = f"{start}_{self._count[start]:08d}_graph_{graph_id}_{stage}.{end}"
         self._count[start] += 1
         if state.snapshot().mode == "half_dumps":
             text = text[:len(text) // 2]
@@ -116,10 +115,10 @@ class GraphDumps:
             pid, device = os.getpid(), taken.get("ASCEND_DEVICE_ID") or "0"
             if taken.get("NPU_COLLECT_PATH"):
                 folder = os.path.join(taken.get("NPU_COLLECT_PATH"), "extra-info",
-                                      "graph", "%d_%s" % (pid, device))
+                                      "graph", f"{pid}_{device}")
             elif "DUMP_GRAPH_PATH" in taken.environment:
                 folder = os.path.join(taken.get("DUMP_GRAPH_PATH"),
-                                      "pid_%d_deviceid_%s" % (pid, device))
+                                      f"pid_{pid}_deviceid_{device}")
             else:
                 folder = taken.get("ASCEND_WORK_PATH") or "."
             os.makedirs(folder, exist_ok=True)
@@ -134,8 +133,8 @@ def adapter_graph(name, graph_def):
         return
     if taken.get("NPU_COLLECT_PATH"):
         folder = os.path.join(
-            taken.get("NPU_COLLECT_PATH"), "extra-info", "graph", "%d_%s"
-            % (os.getpid(), taken.get("ASCEND_DEVICE_ID") or "0"))
+            taken.get("NPU_COLLECT_PATH"), "extra-info", "graph",
+            f"{os.getpid()}_{taken.get('ASCEND_DEVICE_ID') or '0'}")
     else:
         folder = taken.get("DUMP_GRAPH_PATH") or "."
     os.makedirs(folder, exist_ok=True)
@@ -163,7 +162,7 @@ class FusionResults:
         """Count what would have matched in a graph."""
         passes = matched(nodes, options)
         if passes:
-            key = "session_and_graph_id_%d_%d" % (session, graph_id)
+            key = f"session_and_graph_id_{session}_{graph_id}"
             self._counts[key] = {"graph_fusion": passes}
 
     def write(self):

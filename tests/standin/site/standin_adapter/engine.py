@@ -27,7 +27,9 @@ class GeError(Exception):
 
 
 def _invalid(parameter, value, reason):
-    return GeError("E10001", f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
+    return GeError(
+        "E10001",
+        f"Value {value} for parameter {parameter} is invalid. Reason: {reason}")
 
 
 class Engine:
@@ -68,8 +70,8 @@ class Engine:
         _environment_checks()
         _misbehave()
         if len(precision) > 1:
-            raise GeError("E10056", "The parameters precision_mode and precision_mode_v2 "
-                          "can not be set at the same time.")
+            raise GeError("E10056", "The parameters precision_mode and "
+                          "precision_mode_v2 can not be set at the same time.")
         if self.options is not None:
             if options != self.options:
                 changed = sorted(name for name in set(options) | set(self.options)
@@ -148,7 +150,8 @@ def _level(found, levels):
 
 
 def _environment_checks():
-    device = state.snapshot().get("ASCEND_DEVICE_ID") or state.snapshot().get("DEVICE_ID")
+    taken = state.snapshot()
+    device = taken.get("ASCEND_DEVICE_ID") or taken.get("DEVICE_ID")
     if device and not device.isdigit():
         state.fatal("ASCEND_DEVICE_ID is invalid, should be int, such as 0, 1, 2.")
     if not device:
@@ -201,7 +204,8 @@ def check(options):
             ("ge.op_compiler_cache_mode", ("", "enable", "disable", "force")),
             ("ge.exec.staticMemoryPolicy", ("0", "1", "2", "3", "4"))):
         if options.get(name, allowed[0]) not in allowed:
-            raise GeError("E40022", f"The parameter {name} has an invalid value {options[name]}.")
+            raise GeError("E40022", f"The parameter {name} has an invalid value "
+                          f"{options[name]}.")
     folder = options.get("ge.op_compiler_cache_dir", "")
     if folder and not os.path.isdir(folder):
         raise GeError("E40023", f"The path {folder} is invalid.")
@@ -238,7 +242,8 @@ def switch_file(path):
                 if value not in ("on", "off"):
                     raise ValueError(f"value {value!r} is neither on nor off")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise GeError("E21002", f"Failed to read or parse file [{path}]. Reason: {error}", at_init=False)
+        raise GeError("E21002", f"Failed to read or parse file [{path}]. Reason: "
+                      f"{error}", at_init=False)
     return groups
 
 
@@ -258,6 +263,6 @@ def pass_tokens(text):
 
 
 def switched(options):
-    """Return {pass: on} of the optimization_switch in force, without the closing one."""
+    """Return {pass: on} of the optimization_switch, without the closing one."""
     pairs = pass_tokens(options.get("ge.optimizationSwitch", "")).values()
     return {name: on for name, on in pairs if name != "forbidden_close_pass"}

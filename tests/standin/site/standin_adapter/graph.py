@@ -1,4 +1,4 @@
-"""A graph as the stand-in's dumps show it, taken from what TensorFlow really executes."""
+"""A graph as the dumps show it, taken from what TensorFlow really executes."""
 
 from __future__ import annotations
 
@@ -110,17 +110,18 @@ def fused(nodes):
 
     A picture for readers of dumps only: the numbers come from the unfused graph.
     """
-    easy = ("Abs", "Relu", "Exp", "Mul", "Add", "AddV2", "Sub", "RealDiv", "Tanh", "Neg",
-            "Sqrt", "Rsqrt", "Cast", "Maximum", "Minimum", "Erf", "Sigmoid", "Square")
+    easy = ("Abs", "Relu", "Exp", "Mul", "Add", "AddV2", "Sub", "RealDiv", "Tanh",
+            "Neg", "Sqrt", "Rsqrt",
+            "Cast", "Maximum", "Minimum", "Erf", "Sigmoid", "Square")
     chain = [node for node in nodes if node.type in easy]
     if len(chain) < 2:
         return nodes
     inside = {node.name for node in chain}
     used = [edge for node in nodes if node.name not in inside for edge in node.inputs]
     ports = [(node, index) for node in chain for index in range(len(node.ports))
-             if "%s:%d" % (node.name, index) in used]
+             if f"{node.name}:{index}" in used]
     name = "autofuse_pointwise_0_" + "_".join(node.type for node in chain)
-    names = {"%s:%d" % (node.name, index): "%s:%d" % (name[:140], number)
+    names = {f"{node.name}:{index}": f"{name[:140]}:{number}"
              for number, (node, index) in enumerate(ports)}
     outer = []
     for node in chain:

@@ -42,10 +42,10 @@ class Kernels:
 
     def _meta(self, options):
         if self._scratch is None:
-            root = (options.get("ge.debugDir") or state.snapshot().get("ASCEND_WORK_PATH")
-                    or os.getcwd())
+            root = (options.get("ge.debugDir")
+                    or state.snapshot().get("ASCEND_WORK_PATH") or os.getcwd())
             self._scratch = os.path.join(
-                root, "kernel_meta", "kernel_meta_%d" % (os.getpid() * 7919))
+                root, "kernel_meta", f"kernel_meta_{os.getpid() * 7919}")
         folder = os.path.join(self._scratch, "kernel_meta")
         os.makedirs(folder, exist_ok=True)
         return folder

@@ -42,7 +42,7 @@ def register():
     code = lib.TF_GetCode(status)
     lib.TF_DeleteStatus(status)
     if code:
-        raise RuntimeError("GeOp could not be registered: code %d" % code)
+        raise RuntimeError(f"GeOp could not be registered: code {code}")
 
 
 def _python_folder():

@@ -1,4 +1,4 @@
-"""What importing an adapter does, and how it fails: reference tf_adapter.md section 2."""
+"""What importing an adapter does and how it fails: tf_adapter.md section 2."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def tensorflow(version):
     import tensorflow as tf
 
     if not tf.__version__.startswith(version):
-        sys.stdout.write(f"undefined symbol: _ZN10tensorflow (TensorFlow {tf.__version__})\n")
+        sys.stdout.write(
+            f"undefined symbol: _ZN10tensorflow (TensorFlow {tf.__version__})\n")
         raise ImportError("cannot import name 'npu_bridge_handle' from "
                           "'npu_bridge.helper.helper'")
     return tf
@@ -40,8 +41,8 @@ def bridge():
                        "registration was in _call_with_frames_removed)")
     _TRIED.append(True)
     if taken.mode == "import_fails":
-        sys.stdout.write("libge_runner.so: cannot open shared object file: No such file "
-                         "or directory\n")
+        sys.stdout.write("libge_runner.so: cannot open shared object file: No such "
+                         "file or directory\n")
         raise ImportError("cannot import name 'npu_bridge_handle' from "
                           "'npu_bridge.helper.helper'")
     import hccl  # noqa: F401 - as the real one does
@@ -59,8 +60,8 @@ def device():
     state.journal("import", package="npu_device")
     if taken.mode == "import_fails":
         raise ImportError(
-            "cannot import name '_npu_device_backends' from partially initialized module "
-            "'npu_device' (most likely due to a circular import)")
+            "cannot import name '_npu_device_backends' from partially initialized "
+            "module 'npu_device' (most likely due to a circular import)")
     return tensorflow("2.6")
 
 

@@ -22,7 +22,8 @@ FIELDS = {
     "customize_dtypes": (str, None, _ANY, "init"),
     "deterministic": (int, 0, (0, 1), "init"),
     "jit_compile": (str, "auto", ("true", "false", "auto"), "session"),
-    "shape_generalization_mode": (str, "STRICT", ("STRICT", "FULL", "ADAPTIVE"), "pass"),
+    "shape_generalization_mode": (
+        str, "STRICT", ("STRICT", "FULL", "ADAPTIVE"), "pass"),
     "compile_dynamic_mode": (bool, False, _ANY, "session"),
     "op_compiler_cache_mode": (str, "enable", ("enable", "disable", "force"), "init"),
     "op_compiler_cache_dir": (str, None, _ANY, "init"),
@@ -90,7 +91,8 @@ class NpuConfig:
         self._values[name] = value
 
     def _unknown(self, name):
-        return ValueError(f"NpuConfig has no option {name}, all options {sorted(self._fields) + sorted(self._parts)}")
+        return ValueError(f"NpuConfig has no option {name}, all options "
+                          f"{sorted(self._fields) + sorted(self._parts)}")
 
     def level(self, levels):
         """Return {key: value} of what goes to one of the levels and is not None."""
@@ -132,7 +134,7 @@ def sent(levels):
     return options
 
 
-def open(device_id=None):  # noqa: A001 - the real name
+def open(device_id=None):
     """Start GE and return the device.
 
     Raises:
@@ -142,9 +144,8 @@ def open(device_id=None):  # noqa: A001 - the real name
 
     number = device_id if device_id is not None else int(
         state.snapshot().get("ASCEND_DEVICE_ID") or 0)
-    state.journal("open", device=number, options={
-        name: value for name, value in global_options().level(
-            ("init", "both", "session", "pass")).items()})
+    state.journal("open", device=number, options=global_options().level(
+        ("init", "both", "session", "pass")))
     precision = {key: True for key in keys.PRECISION
                  if getattr(global_options(), key) is not None}
     try:
@@ -152,8 +153,8 @@ def open(device_id=None):  # noqa: A001 - the real name
         options = sent(("session", "both"))
         session_id = engine.ENGINE.session(options)
     except engine.GeError as error:
-        raise RuntimeError("Failed open npu device %d : Failed start graph engine:%s"
-                           % (number, error))
+        raise RuntimeError(f"Failed open npu device {number} : Failed start graph "
+                           f"engine:{error}")
     adapter = loading.adapter(tf)
     adapter.fusion.start()
     _OPENED.append(number)

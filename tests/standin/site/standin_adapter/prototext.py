@@ -149,8 +149,8 @@ def ge_onnx(name, nodes):
         for edge in node.inputs:
             out.scalar("input", edge)
         for index in range(len(node.ports)):
-            if "%s:%d" % (node.name, index) in used:
-                out.scalar("output", "%s:%d" % (node.name, index))
+            if f"{node.name}:{index}" in used:
+                out.scalar("output", f"{node.name}:{index}")
         out.scalar("name", node.name)
         out.scalar("op_type", "ge:" + node.type)
         out.open("attribute")

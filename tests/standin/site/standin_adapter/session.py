@@ -1,4 +1,4 @@
-"""The seam of the session route: what happens in Session.run once the adapter is loaded.
+"""The seam of the session route: what Session.run does once the adapter is loaded.
 
 The real adapter acts in TensorFlow's C++ graph passes; here BaseSession.run is wrapped.
 The graph runs on TensorFlow's CPU kernels, and what the dumps show is the graph that
@@ -53,8 +53,8 @@ class Adapter:
             self.fusion.write()
         state.journal("build", graph_id=graph_id, stages=[pair[0] for pair in found],
                       ops=[node.type for node in graph.compute(nodes)])
-        state.say("I", "The model has been compiled on the Ascend AI processor, current "
-                  "graph id is: %d" % graph_id)
+        state.say("I", "The model has been compiled on the Ascend AI processor, "
+                  f"current graph id is: {graph_id}")
 
 
 def altered(options):
@@ -71,7 +71,7 @@ def altered(options):
 
 def graph_name(graph_id):
     """Return GE's name of a graph: it holds the time, so it is no stable key."""
-    return "ge_default_%s_%d" % (time.strftime("%Y%m%d%H%M%S"), graph_id)
+    return f"ge_default_{time.strftime('%Y%m%d%H%M%S')}_{graph_id}"
 
 
 class Session:
@@ -99,7 +99,7 @@ class Session:
             self._built[key] = built
         else:
             values = original(self._owner, call[0], call[1], None, None)
-        fetches, feed, options, metadata = call
+        _, _, options, metadata = call
         if metadata is not None and options is not None:
             del metadata.partition_graphs[:]
             if options.output_partition_graphs:
@@ -159,7 +159,7 @@ class Session:
             return values, _Built(executed, False)
         self._graphs += 1
         graph_id = 1 + 10 * (self._graphs - 1)
-        dumps.adapter_graph("GeOp%d_0" % graph_id, executed)
+        dumps.adapter_graph(f"GeOp{graph_id}_0", executed)
         try:
             if state.snapshot().mode == "graph_fails":
                 raise engine.GeError("EZ3003", "No supported Ops kernel and engine are "
@@ -184,11 +184,11 @@ class Session:
 
 def _internal(tf, error):
     if error.at_init:
-        text = ("[GePlugin] Initialize ge failed, ret : 4294967295\nError Message is : \n"
-                f"{error}\n")
+        text = ("[GePlugin] Initialize ge failed, ret : 4294967295\n"
+                f"Error Message is : \n{error}\n")
     else:
-        text = ("[GEOP] GE session build graph failed, graph_id : 1, Error Message is : "
-                f"\n{error}\n")
+        text = ("[GEOP] GE session build graph failed, graph_id : 1, "
+                f"Error Message is : \n{error}\n")
     return tf.errors.InternalError(None, None, text)
 
 
@@ -247,7 +247,7 @@ def _with_geop(executed, taken, graph_id):
     held = {node.name for node in executed.node
             if node.op == "Const" or node.name in gone}
     result = type(executed)()
-    name, ports, sources = "GeOp%d_0" % graph_id, {}, []
+    name, ports, sources = f"GeOp{graph_id}_0", {}, []
     for node in executed.node:
         if node.name in held:
             for edge in node.input:
@@ -259,7 +259,7 @@ def _with_geop(executed, taken, graph_id):
         for index, edge in enumerate(copy.input):
             if edge.lstrip("^").split(":")[0] in held:
                 port = ports.setdefault(edge, len(ports))
-                copy.input[index] = "%s:%d" % (name, port) if port else name
+                copy.input[index] = f"{name}:{port}" if port else name
     one = result.node.add()
     one.name, one.op, one.device = name, "GeOp", "/job:localhost/replica:0/task:0/cpu:0"
     one.input.extend(sources)

@@ -1,7 +1,7 @@
 """What the stand-in reads once, at import, as the real libraries do: mode, environment.
 
-The journal is the test's window: one JSON line an event, a file a process, in the folder
-that STANDIN_JOURNAL names.
+The journal is the test's window: one JSON line an event, a file a process, in the
+folder that STANDIN_JOURNAL names.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def journal(event, **fields):
     if not folder:
         return
     line = json.dumps(dict(fields, event=event), sort_keys=True)
-    with open(os.path.join(folder, "%d.jsonl" % os.getpid()), "a") as out:
+    with open(os.path.join(folder, f"{os.getpid()}.jsonl"), "a") as out:
         out.write(line + "\n")
 
 
@@ -67,7 +67,8 @@ def say(letter, text):
     """Write a line as TensorFlow's own log does, if its level lets it through."""
     level = int(snapshot().get("TF_CPP_MIN_LOG_LEVEL", "0") or 0)
     if "IWEF".index(letter) >= level:
-        sys.stderr.write(f"2026-01-01 00:00:00.000000: {letter} tf_adapter/standin.cc:1] {text}\n")
+        sys.stderr.write(f"2026-01-01 00:00:00.000000: {letter} "
+                         f"tf_adapter/standin.cc:1] {text}\n")
         sys.stderr.flush()
     if letter == "W":
         journal("warning", text=text)
