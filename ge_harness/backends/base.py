@@ -14,7 +14,7 @@ from typing import Mapping
 
 import numpy as np
 
-from ge_harness.records.run import FailureKind, RunRequest
+from ge_harness.records.run import Environment, FailureKind, RunRequest
 from ge_harness.records.switch import ActivePass, Switch, SwitchEffect
 
 
@@ -126,6 +126,14 @@ class Backend:
     def switches(self) -> tuple[Switch, ...]:
         """Return what the backend can turn on and off by name."""
         return ()
+
+    def describe(self, environment: Environment | None) -> tuple[str, bool]:
+        """Return the label of a run's figures and whether they are emulated.
+
+        Args:
+            environment: what the run ran on, None where it gave no outputs.
+        """
+        return self.label, self.emulated
 
     def announce(self, request: RunRequest) -> Announcement:
         """Return what a run would send and what must be said before it; no I/O.

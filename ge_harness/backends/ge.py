@@ -42,7 +42,7 @@ from ge_harness.backends.ge_offload import OffloadProof
 from ge_harness.backends.ge_probe import quick_probe
 from ge_harness.records.ge import GePlan
 from ge_harness.records.inspection import PassReport
-from ge_harness.records.run import FailureKind, Mode, RunRequest
+from ge_harness.records.run import Environment, FailureKind, Mode, RunRequest
 from ge_harness.records.switch import Switch, SwitchSetting
 
 _FAMILIES = ("ge", "graph_fusion", "ub_fusion")
@@ -65,6 +65,13 @@ class GeBackend(Backend):
                      for info in catalogue.by_family(family)
                      if info.switch_off and not info.switch_off.startswith(
                          ("no switch", "not established")))
+
+    def describe(self, environment: Environment | None) -> tuple[str, bool]:
+        """Return the label; an adapter that says it is a stand-in is no device."""
+        if environment is not None and "standin" in environment.npu_bridge:
+            return (f"a stand-in for the adapter ({environment.npu_bridge}) on this "
+                    "CPU: not GE, not a device"), True
+        return self.label, self.emulated
 
     def announce(self, request: RunRequest) -> Announcement:
         """Return what would be sent, and what must be said before a run.

@@ -43,7 +43,8 @@ COMMANDS = Registry("command", {
                     "whether this machine can run each backend"),
     "report": Entry(f"{_PACKAGE}.report_command",
                     "rebuild report.html from what is on disk"),
-    "pack": Entry("", "one archive with everything worth sending to somebody"),
+    "pack": Entry(f"{_PACKAGE}.pack_command",
+                  "one archive with everything worth sending to somebody"),
 })
 
 

@@ -20,6 +20,7 @@ from ge_harness.experiment.store import RunFolder
 from ge_harness.records.job import BuiltCase, JobFailure
 from ge_harness.records.report import BackendLine, RunReport, Side
 from ge_harness.records.run import (
+    Environment,
     FailureKind,
     Mode,
     RunFailure,
@@ -84,9 +85,10 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
     compared = {name: outcome for name, outcome in outcomes.items()
                 if name != DIAGNOSTIC}
     ruling = judge.judge(compared, options.baselines[0], options.standard, _load)
-    line = BackendLine(options.backend, backend.label,
+    label, emulated = backend.describe(_environment(outcomes["candidate"]))
+    line = BackendLine(options.backend, label,
                        f"{reason}; {probe.reason}" if reason else probe.reason,
-                       backend.emulated)
+                       emulated)
     return RunReport(
         subgraph=options.source, variant=case.variant, backend=line,
         switches={"asked": dict(options.asked),
@@ -167,6 +169,10 @@ def _said(outcome: RunSuccess | RunFailure) -> str:
 
 def _sent(outcome: RunSuccess | RunFailure) -> dict[str, str]:
     return dict(outcome.sent) if isinstance(outcome, RunSuccess) else {}
+
+
+def _environment(outcome: RunSuccess | RunFailure) -> Environment | None:
+    return outcome.environment if isinstance(outcome, RunSuccess) else None
 
 
 def _passes(outcome: RunSuccess | RunFailure) -> tuple:  # type: ignore[type-arg]
