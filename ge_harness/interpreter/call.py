@@ -88,9 +88,9 @@ class Call:
         """Run an elementwise function through the policy."""
         return self.policy.compute(self.node, op, operands)
 
-    def step(self, array: np.ndarray, dtype: str) -> np.ndarray:
-        """Round an intermediate of a compound kernel through the policy."""
-        return self.policy.step(self.node, array, dtype)
+    def step(self, array: np.ndarray, part: str) -> np.ndarray:
+        """Round an intermediate of a compound kernel on input 0 through the policy."""
+        return self.policy.step(self.node, array, self.dtype(), part)
 
     def store(self, array: np.ndarray, dtype: str = "", index: int = 0) -> Tensor:
         """Return a result through the policy; the dtype is input 0's by default."""

@@ -136,7 +136,8 @@ class EagerPolicy(Policy):
                              result[edge])
         return out
 
-    def step(self, node: NodeDef, array: np.ndarray, dtype: str) -> np.ndarray:
+    def step(self, node: NodeDef, array: np.ndarray, dtype: str,
+             part: str = "") -> np.ndarray:
         """Return an intermediate rounded to the dtype, in the work dtype."""
         if not self.round_steps or not is_float(dtype):
             return array
@@ -200,12 +201,17 @@ def _sequential(kind: str, array: np.ndarray, axes: tuple[int, ...],
     kept = tuple(i for i in range(array.ndim) if i not in axes)
     lanes = array.transpose(axes + kept).reshape((-1,) + tuple(
         array.shape[i] for i in kept))
-    total = _as(lanes[0], accumulator)
     function = np.add if kind == "sum" else np.multiply
-    for row in lanes[1:]:
-        total = _as(function(total, row), accumulator)
+    if accumulator == "float16":
+        # NumPy's running sum goes one by one and rounds each time; its sum does not.
+        half = function.accumulate(lanes.astype(np.float16), axis=0)
+        total = half[-1].astype(array.dtype)
+    else:
+        total = _as(lanes[0], accumulator)
+        for row in lanes[1:]:
+            total = _as(function(total, row), accumulator)
     shape = tuple(1 if i in axes else n for i, n in enumerate(array.shape))
-    return total.reshape(shape)
+    return np.reshape(total, shape)
 
 
 def _pairwise(kind: str, array: np.ndarray, axes: tuple[int, ...],

@@ -111,7 +111,7 @@ def _pow(call: Call) -> list[Tensor]:
 
 def _squared_difference(call: Call) -> list[Tensor]:
     difference = call.compute(SUB, call.load(0), call.load(1))
-    difference = call.step(difference, call.dtype())
+    difference = call.step(difference, "difference")
     return [call.store(call.compute(MUL, difference, difference))]
 
 
@@ -150,7 +150,7 @@ def _add_n(call: Call) -> list[Tensor]:
                   f"shapes {list(call.raw(0).shape)} and "
                   f"{list(call.raw(index).shape)}")
         if index > 1:
-            total = call.step(total, call.dtype())
+            total = call.step(total, "total")
         total = call.compute(ADD, total, call.load(index))
     return [call.store(total)]
 

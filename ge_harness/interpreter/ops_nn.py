@@ -23,19 +23,19 @@ def _shifted(call: Call, x: np.ndarray) -> np.ndarray:
     """Return x minus its maximum along the last axis."""
     top = call.policy.reduce(
         call.node, "max", x, axes=(x.ndim - 1,), dtype=call.dtype())
-    return call.step(call.compute(SUB, x, top), call.dtype())
+    return call.step(call.compute(SUB, x, top), "difference")
 
 
 def _row_sum(call: Call, x: np.ndarray) -> np.ndarray:
     total = call.policy.reduce(
         call.node, "sum", x, axes=(x.ndim - 1,), dtype=call.dtype())
-    return call.step(total, call.dtype())
+    return call.step(total, "total")
 
 
 def _softmax(call: Call) -> list[Tensor]:
     x = call.load(0)
     call.need(x.ndim > 0, "a scalar, expected at least rank 1")
-    power = call.step(call.compute(_EXP, _shifted(call, x)), call.dtype())
+    power = call.step(call.compute(_EXP, _shifted(call, x)), "power")
     return [call.store(call.compute(DIV, power, _row_sum(call, power)))]
 
 
@@ -43,8 +43,8 @@ def _log_softmax(call: Call) -> list[Tensor]:
     x = call.load(0)
     call.need(x.ndim > 0, "a scalar, expected at least rank 1")
     shifted = _shifted(call, x)
-    power = call.step(call.compute(_EXP, shifted), call.dtype())
-    log = call.step(call.compute(_LOG, _row_sum(call, power)), call.dtype())
+    power = call.step(call.compute(_EXP, shifted), "power")
+    log = call.step(call.compute(_LOG, _row_sum(call, power)), "log")
     return [call.store(call.compute(SUB, shifted, log))]
 
 
@@ -52,12 +52,12 @@ def _cross_entropy(call: Call) -> list[Tensor]:
     """Softmax cross entropy with dense labels: loss and its gradient."""
     x, labels = call.load(0), call.load(1)
     shifted = _shifted(call, x)
-    power = call.step(call.compute(_EXP, shifted), call.dtype())
+    power = call.step(call.compute(_EXP, shifted), "power")
     total = _row_sum(call, power)
-    log = call.step(call.compute(_LOG, total), call.dtype())
+    log = call.step(call.compute(_LOG, total), "log")
     terms = call.compute(MUL, labels, call.compute(SUB, log, shifted))
-    loss = _row_sum(call, call.step(terms, call.dtype()))
-    soft = call.step(call.compute(DIV, power, total), call.dtype())
+    loss = _row_sum(call, call.step(terms, "product"))
+    soft = call.step(call.compute(DIV, power, total), "quotient")
     gradient = call.compute(SUB, soft, labels)
     return [call.store(loss.reshape(x.shape[:-1])),
             call.store(gradient, index=1)]
@@ -70,12 +70,12 @@ def _sparse_cross_entropy(call: Call) -> list[Tensor]:
               f"a label outside 0..{x.shape[-1] - 1}")
     hot = (labels[..., np.newaxis] == np.arange(x.shape[-1])).astype(x.dtype)
     shifted = _shifted(call, x)
-    power = call.step(call.compute(_EXP, shifted), call.dtype())
+    power = call.step(call.compute(_EXP, shifted), "power")
     total = _row_sum(call, power)
-    log = call.step(call.compute(_LOG, total), call.dtype())
+    log = call.step(call.compute(_LOG, total), "log")
     chosen = np.sum(shifted * hot, axis=-1, dtype=x.dtype)
     loss = call.compute(SUB, log.reshape(chosen.shape), chosen)
-    soft = call.step(call.compute(DIV, power, total), call.dtype())
+    soft = call.step(call.compute(DIV, power, total), "quotient")
     return [call.store(loss), call.store(call.compute(SUB, soft, hot), index=1)]
 
 

@@ -37,7 +37,7 @@ def mean(call: Call, x: np.ndarray, axes: tuple[int, ...]) -> np.ndarray:
         count *= x.shape[axis]
     if not is_float(call.dtype()):
         return np.asarray(np.trunc(total / max(count, 1))).astype(x.dtype)
-    total = call.step(total, call.dtype())
+    total = call.step(total, "total")
     return call.compute(DIV, total, np.asarray(count, dtype=x.dtype))
 
 
@@ -99,7 +99,7 @@ def _running(function: np.ufunc, identity: int) -> OpFunction:
         for index, row in enumerate(lanes):
             if exclusive:
                 out[index] = total
-            total = call.step(call.compute(spec, total, row), call.dtype())
+            total = call.step(call.compute(spec, total, row), "total")
             if not exclusive:
                 out[index] = total
         if call.attr("reverse", False):
@@ -121,9 +121,9 @@ def _bias_add_grad(call: Call) -> list[Tensor]:
 def _euclidean_norm(call: Call) -> list[Tensor]:
     x = call.load(0)
     axes = call.axes(1, x.ndim)
-    square = call.step(call.compute(Elementwise(np.square), x), call.dtype())
+    square = call.step(call.compute(Elementwise(np.square), x), "square")
     total = call.policy.reduce(call.node, "sum", square, axes=axes, dtype=call.dtype())
-    total = call.step(total, call.dtype())
+    total = call.step(total, "total")
     root = call.compute(Elementwise(np.sqrt), total)
     return [call.store(_kept(call, root, x, axes))]
 

@@ -93,7 +93,7 @@ def _leaky_relu(call: Call) -> list[Tensor]:
 
 def _l2_loss(call: Call) -> list[Tensor]:
     x = call.load()
-    square = call.step(call.compute(Elementwise(np.multiply), x, x), call.dtype())
+    square = call.step(call.compute(Elementwise(np.multiply), x, x), "square")
     total = call.policy.reduce(call.node, "sum", square, axes=tuple(range(x.ndim)),
                                dtype=call.dtype())
     half = call.compute(Elementwise(np.multiply), np.reshape(total, ()),

@@ -89,8 +89,17 @@ class Policy:
         """Return the function that works for `op` in this node."""
         return next((f for name, f in self.algorithms if name == node.op), op.function)
 
-    def step(self, node: NodeDef, array: np.ndarray, dtype: str) -> np.ndarray:
-        """Return an intermediate of a compound kernel, rounded where that rounds."""
+    def step(self, node: NodeDef, array: np.ndarray, dtype: str,
+             part: str = "") -> np.ndarray:
+        """Return an intermediate of a compound kernel, rounded where that rounds.
+
+        Args:
+            node: the node.
+            array: [...] the intermediate, in the work dtype.
+            dtype: of the tensor that the kernel works on.
+            part: what it is: "difference", "square", "power", "total", "log",
+                "product" or "quotient"; a kernel can round one and not another.
+        """
         return array
 
     def reduce(self, node: NodeDef, kind: str, array: np.ndarray, *,

@@ -242,3 +242,11 @@ def test_a_function_that_calls_itself_is_refused():
 def test_a_broken_function_is_refused(made, text):
     with pytest.raises(EvaluationError, match=text):
         fp64_reference(made, {"x": X} if len(made.nodes) > 1 else {})
+
+
+def test_a_default_is_used_unless_something_is_fed():
+    made = graph(const("c", [1, 2], "float32"),
+                 node("x", "PlaceholderWithDefault", "c", dtype="float32"),
+                 node("y", "Neg", "x"))
+    assert fp64_reference(made, {}, ["y"])["y"].tolist() == [-1, -2]
+    assert fp64_reference(made, {"x": X}, ["y"])["y"].tolist() == [-1.5, 2]

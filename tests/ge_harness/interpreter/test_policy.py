@@ -231,3 +231,31 @@ def test_what_maximum_does_with_nan_is_a_field(mode, expected):
     policy = dataclasses.replace(EAGER, nan_minmax=mode)
     found = evaluate(made, {"x0": a, "x1": b}, ["y"], policy)["y"]
     np.testing.assert_array_equal(found, np.array(expected, np.float32))
+
+
+@pytest.mark.parametrize("kind", ["Sum", "Prod"])
+def test_a_float16_sum_goes_one_by_one(kind):
+    x = np.random.RandomState(6).uniform(0.7, 1.35, (300, 5)).astype(np.float16)
+    axis = np.array([0], np.int32)
+    made = single(kind, [x, axis], ["float16", "int32"])
+    found = evaluate(made, {"x0": x, "x1": axis}, ["y"], EAGER)["y"]
+    total = x[0]
+    for row in x[1:]:
+        total = total + row if kind == "Sum" else total * row
+    assert found.tobytes() == total.tobytes()
+
+
+def test_a_policy_can_round_one_part_of_a_kernel_and_not_another():
+    class Parts(EagerPolicy):
+        seen: list = []  # noqa: RUF012 - one run only
+
+        def step(self, node, array, dtype, part=""):
+            self.seen.append(part)
+            return super().step(node, array, dtype) if part == "difference" else array
+
+    x = np.random.RandomState(7).uniform(-8, 8, (3, 40)).astype(np.float16)
+    made = single("Softmax", [x], ["float16"])
+    some = evaluate(made, {"x0": x}, ["y"], Parts())["y"]
+    every = evaluate(made, {"x0": x}, ["y"], EAGER)["y"]
+    assert Parts.seen == ["difference", "power", "total"]
+    assert (some != every).any()
