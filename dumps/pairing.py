@@ -23,6 +23,7 @@ _PASS_ON = frozenset({"Cast", "CastLike", "Identity", "TransData", "Transpose",
                       "Unsqueeze", "ReFormat", "Bitcast", "ExpandDims"})
 _CASTS = frozenset({"Cast", "CastLike", "CastV2"})
 _MOST_STEPS = 1000
+_LONGEST_NAME = 2000
 
 
 @dataclass
@@ -197,24 +198,38 @@ class _Worker:
 
     def by_cast_prefix(self) -> None:
         """Undo the rename of CastRemovePass: the removed cast's name in front."""
-        casts = [key for key in self.gone if self.before.nodes[key].type in _CASTS]
-        for cast in casts:
-            for key in list(self.gone):
-                new = (key[0], cast[1] + key[1])
-                if key != cast and new in self.come and (
-                        self.after.nodes[new].type == self.before.nodes[key].type):
-                    self._rename(key, new, "name of the removed cast in front")
+        casts = {key for key in self.gone if self.before.nodes[key].type in _CASTS}
+        if not casts:
+            return
+        for new in list(self.come):
+            graph, name = new
+            for cut in range(1, min(len(name), _LONGEST_NAME)):
+                old = (graph, name[cut:])
+                if (old in self.gone and (graph, name[:cut]) in casts
+                        and self.after.nodes[new].type == self.before.nodes[old].type):
+                    self._rename(old, new, "name of the removed cast in front")
+                    break
 
     def by_signature(self) -> None:
-        """Match nodes that do the same on the same inputs, while that finds any."""
-        for _ in range(_MOST_STEPS):
-            olds = _unique((self._signature(key, True), key) for key in self.gone)
-            news = _unique((self._signature(key, False), key) for key in self.come)
+        """Match nodes that do the same on the same inputs, from the inputs on.
+
+        A node can only be matched once what feeds it is, so after the first round only
+        the readers of what was just matched are looked at.
+        """
+        olds_left: Iterable[Key] = list(self.gone)
+        news_left: Iterable[Key] = list(self.come)
+        while olds_left and news_left:
+            olds = _unique((self._signature(key, True), key) for key in olds_left)
+            news = _unique((self._signature(key, False), key) for key in news_left)
             both = [(key, news[mark]) for mark, key in olds.items() if mark in news]
-            if not both:
-                return
             for old, new in both:
                 self._rename(old, new, STRUCTURE)
+            olds_left = dict.fromkeys(
+                reader for old, _ in both for reader, _ in self.before.consumers(old)
+                if reader in self.gone)
+            news_left = dict.fromkeys(
+                reader for _, new in both for reader, _ in self.after.consumers(new)
+                if reader in self.come)
 
     def _signature(self, key: Key, is_old: bool) -> Any:
         side = self.before if is_old else self.after

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import Callable, Iterable, Iterator
 
 from dumps import changes, stages
-from dumps.changes import NO_CHANGES, STAMP, StageChanges
+from dumps.changes import NO_CHANGES, StageChanges
 from dumps.discover import DumpFile
 from dumps.errors import DumpError
 from dumps.records import DumpGraph, DumpWarning, EdgeCounts
+from dumps.sides import STAMP
 
 # Which of several formats of one stage is read: the one that holds most.
 _RANK = {"ge_proto": 0, "atc_json": 1, "ge_onnx": 2, "readable": 3}

@@ -5,10 +5,15 @@ Source: reference: graph_dumps.md section 5.1.
 
 from __future__ import annotations
 
+import re
 from typing import Iterable, Tuple
 
-from dumps.records import DumpGraph, DumpNode
+from dumps.records import DumpGraph, DumpNode, Edge
 
+# The TensorFlow adapter puts the time into names of graphs and of nodes made for them.
+# Source: reference: graph_dumps.md section 1.5.
+STAMP = re.compile(r"ge_default_\d{14}")
+_NO_TIME = "ge_default_<time>"
 Key = Tuple[str, str]
 ORIGINAL_NAMES = "_datadump_original_op_names"
 ORIGIN_NAME = "_datadump_origin_name"
@@ -68,3 +73,29 @@ def origin_names(node: DumpNode) -> tuple[str, ...]:
         if isinstance(value, str) and value:
             found.append(value)
     return tuple(found)
+
+
+def without_times(graph: DumpGraph) -> DumpGraph:
+    """Return a dump in whose names of graphs and nodes no time stands."""
+    return _without_times(graph, [_without_times(each, ()) for each in graph.subgraphs])
+
+
+def stamps(graph: DumpGraph) -> frozenset[str]:
+    """Return the times that stand in the names of a dump's graphs."""
+    return frozenset(stamp for each in graph.graphs
+                     for stamp in STAMP.findall(each.name))
+
+
+def _without_times(graph: DumpGraph, inner: Iterable[DumpGraph]) -> DumpGraph:
+    def plain(name: str) -> str:
+        return STAMP.sub(_NO_TIME, name)
+
+    nodes = [DumpNode(
+        plain(node.name), node.type,
+        tuple(edge if edge is None else Edge(plain(edge.node), edge.index)
+              for edge in node.inputs),
+        tuple(plain(name) for name in node.controls), node.line,
+        lambda node=node: node.detail, lambda node=node: node.text)  # type: ignore[misc]
+        for node in graph.nodes]
+    return DumpGraph(plain(graph.name), graph.path, graph.format, nodes, tuple(inner),
+                     line=graph.line)

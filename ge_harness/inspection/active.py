@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Iterable, Mapping, Sequence
 
-from dumps.changes import STAMP
 from dumps.fusion_result import FusionResult
 from dumps.hlo_passes import PIPELINE_START, ModulePasses
 from dumps.plog import LogFinding, Plog
 from dumps.series import GraphStages
+from dumps.sides import STAMP
 from dumps.source import shown
 from dumps.trace import GraphTrace, OwnerEdits
 from ge_harness.catalogue import passes

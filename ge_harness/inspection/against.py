@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import dumps
-from dumps.changes import STAMP, StageChanges, compare
+from dumps.changes import StageChanges, compare
 from dumps.errors import DumpError
 from dumps.series import GraphStages, Stage
+from dumps.sides import STAMP
 from ge_harness.inspection.document import changes as plain_changes
 from ge_harness.inspection.gather import Gathered
 from ge_harness.records.inspection import PassFinding

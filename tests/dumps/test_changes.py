@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -155,6 +157,24 @@ def test_a_list_that_says_the_same_under_another_time_stamp_is_no_change():
     assert both(old, new).total == 0
 
 
+def test_the_time_in_names_is_no_difference_between_two_runs():
+    from dumps import ge_proto
+    from tests.dumps.series_text import GRAPH, make_series
+
+    nodes = chain(node(f"{GRAPH}_sub_PartitionedCall", "PartitionedCall", ["x"],
+                       attrs={"names": [GRAPH]}), node("e", "Exp", [
+                           f"{GRAPH}_sub_PartitionedCall"]))
+    text = make_series.model(GRAPH, nodes)
+    later = text.replace("20260102030405", "20270908070605")
+    assert later != text
+    assert compare(ge_proto.parse(text.encode(), "a"),
+                   ge_proto.parse(later.encode(), "b")).total == 0
+    renamed = later.replace('name: "e"', 'name: "f"').replace('"e:0"', '"f:0"')
+    found = compare(ge_proto.parse(text.encode(), "a"),
+                    ge_proto.parse(renamed.encode(), "b"))
+    assert (found.total, found.renamed[0].old_name) == (1, "e")
+
+
 def test_rewired_inputs_and_controls_are_changes():
     old = [node("x", "Data"), node("y", "Data"), node("a", "Abs", ["x"]),
            node("out", "NetOutput", ["a"])]
@@ -225,3 +245,18 @@ def test_every_node_of_both_sides_is_accounted_for_once(first, second):
 def test_a_graph_equals_itself_written_again(recipe):
     nodes = _nodes(recipe, "a")
     assert compare(graph(nodes), graph(nodes, first_id=77)).total == 0
+
+
+def test_thousands_of_renames_take_seconds_and_not_minutes():
+    def long_chain(mark):
+        nodes = [node("x", "Data")]
+        for number in range(3000):
+            nodes.append(node(f"{mark}{number}", TYPES[number % 5],
+                              [nodes[-1]["name"]]))
+        return graph([*nodes, node("out", "NetOutput", [nodes[-1]["name"]])])
+
+    old, new = long_chain("a"), long_chain("b")
+    begin = time.process_time()
+    found = compare(old, new)
+    assert len(found.renamed) == found.total == 3000
+    assert time.process_time() - begin < 10
