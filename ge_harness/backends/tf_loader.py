@@ -1,8 +1,7 @@
 """The only place that imports TensorFlow, and what all its backends share.
 
-TensorFlow 1.15, 2.6 and 2.21 differ in where things are; the differences end here. A
-node is executed through `execute.execute`, the entry that TensorFlow's own generated
-op functions use, so every op of every stack is reached by its name and its attributes.
+TensorFlow 1.15, 2.6 and 2.21 differ in where things are; the differences end here and
+in `tf_nodes`, whose functions are offered here too.
 
 `installed` and `probe` run in the parent and import nothing; everything else runs in
 a worker.
@@ -16,13 +15,20 @@ import re
 import sys
 import warnings
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
 from ge_harness.backends.base import BackendFailure, Probe
+from ge_harness.backends.tf_nodes import constant_array, execute_node, trace_node
 from ge_harness.errors import UnavailableError
 from ge_harness.records.run import FailureKind
+
+__all__ = [
+    "compat_v1", "constant_array", "execute_node", "failure_of", "first_line",
+    "from_tf_array", "installed", "load", "major_minor", "onednn", "pools", "probe",
+    "read_graph_def", "session_config", "start", "to_tf_array", "trace_node",
+]
 
 _FOLDER = re.compile(
     r"(tensorflow|tensorflow_cpu|tensorflow_intel|tensorflow_aarch64|"
@@ -31,8 +37,6 @@ _FOLDER = re.compile(
 _ABSENT = "TensorFlow is not installed in this Python"
 # What TensorFlow 2.21 puts before the message of a kernel.
 _WRAPPER = re.compile(r"^(\{\{function_node [^}]*\}\} ?)+")
-# Kinds of attribute that the eager entry takes as they are in the NodeDef.
-_PLAIN = {"s": bytes, "i": int, "f": float, "b": bool, "type": int}
 
 
 def installed() -> str:
@@ -218,179 +222,6 @@ def read_graph_def(tf: Any, path: str) -> Any:
         raise BackendFailure(
             FailureKind.BUILD, f"{path} is not a binary GraphDef: {error}") from error
     return graph_def
-
-
-def import_graph(tf: Any, graph_def: Any) -> Any:
-    """Return a new `tf.Graph` that holds the nodes under their own names.
-
-    Raises:
-        BackendFailure: this TensorFlow does not know an op, or the graph is invalid.
-    """
-    graph = tf.Graph()
-    try:
-        with graph.as_default():
-            tf.compat.v1.import_graph_def(graph_def, name="")
-    except (ValueError, TypeError, KeyError, tf.errors.OpError) as error:
-        raise BackendFailure(
-            FailureKind.BUILD, f"TensorFlow {tf.__version__} does not take the graph: "
-            f"{first_line(error)}") from error
-    return graph
-
-
-def op_definition(op_type: str) -> Any:
-    """Return the OpDef of an op.
-
-    Raises:
-        BackendFailure: this TensorFlow has no such op.
-    """
-    from tensorflow.python.framework import op_def_registry
-
-    if hasattr(op_def_registry, "get"):
-        found = op_def_registry.get(op_type)
-    else:
-        found = op_def_registry.get_registered_ops().get(op_type)
-    if found is None:
-        raise BackendFailure(FailureKind.UNAVAILABLE,
-                             f"this TensorFlow has no op {op_type!r}")
-    return found
-
-
-def execute_node(tf: Any, node: Any, inputs: Sequence[Any]) -> list[Any]:
-    """Execute one NodeDef eagerly on the CPU.
-
-    Args:
-        tf: what `load` returned, after `start`.
-        node: a NodeDef; attributes it leaves out take the op's defaults.
-        inputs: its data inputs in order, flat. A `Const` has none and gives its value
-            from the proto, as an array.
-
-    Returns:
-        Its outputs in order, flat.
-
-    Raises:
-        BackendFailure: this TensorFlow has no such op.
-        tf.errors.OpError: whatever the kernel reports.
-    """
-    from tensorflow.python.eager import context, execute
-
-    if node.op == "Const":
-        return [constant(tf, node)]
-    definition = op_definition(node.op)
-    attributes = node_attributes(node, definition)
-    flat: list[Any] = []
-    for name in sorted(attributes):
-        flat += [name, attributes[name]]
-    count = _output_count(definition, attributes)
-    with context.eager_mode(), tf.device("/cpu:0"):
-        outputs = execute.execute(node.op, count, list(inputs), tuple(flat),
-                                  context.context())
-    return list(outputs) if isinstance(outputs, (list, tuple)) else []
-
-
-def trace_node(tf: Any, node: Any, inputs: Sequence[Any]) -> list[Any]:
-    """Put one NodeDef into the graph or function being traced.
-
-    The node-by-node base lines of the graph compilers wrap this in a function each.
-
-    Args:
-        tf: what `load` returned.
-        node: a NodeDef; its control inputs are left to the caller's order.
-        inputs: its data inputs in order, flat, tensors of the graph being traced.
-
-    Returns:
-        Its outputs in order, flat.
-    """
-    graph_def = tf.compat.v1.GraphDef()
-    graph_def.node.add().CopyFrom(node)
-    copy = graph_def.node[0]
-    del copy.input[:]
-    copy.input.extend(f"given{index}:0" for index in range(len(inputs)))
-    definition = op_definition(node.op)
-    count = _output_count(definition, node_attributes(node, definition))
-    for name in [name for name in copy.attr if name.startswith("_")]:
-        del copy.attr[name]
-    return list(tf.graph_util.import_graph_def(
-        graph_def, name="", input_map={
-            f"given{index}:0": tensor for index, tensor in enumerate(inputs)},
-        return_elements=[f"{node.name}:{index}" for index in range(count)]))
-
-
-def constant(tf: Any, node: Any) -> Any:
-    """Return the value of a `Const` node as an eager tensor made from an array."""
-    from tensorflow.python.eager import context
-
-    with context.eager_mode(), tf.device("/cpu:0"):
-        return tf.constant(constant_array(tf, node))
-
-
-def constant_array(tf: Any, node: Any) -> np.ndarray:
-    """Return the value of a `Const` node as an array of TensorFlow's NumPy dtype."""
-    return np.asarray(tf.make_ndarray(node.attr["value"].tensor))
-
-
-def node_attributes(node: Any, definition: Any) -> dict[str, Any]:
-    """Return the attributes of a node as the eager entry takes them.
-
-    Dtypes become their numbers, shapes lists with None for unknown lengths. What the
-    OpDef does not declare ("_output_shapes", "_class") is left out.
-
-    Args:
-        node: a NodeDef.
-        definition: the OpDef of its op.
-    """
-    attributes = {}
-    for declared in definition.attr:
-        if declared.name in node.attr:
-            value = node.attr[declared.name]
-        elif declared.HasField("default_value"):
-            value = declared.default_value
-        else:
-            continue
-        attributes[declared.name] = _plain(value)
-    return attributes
-
-
-def _plain(value: Any) -> Any:
-    kind = value.WhichOneof("value")
-    if kind in _PLAIN:
-        return _PLAIN[kind](getattr(value, kind))
-    if kind == "shape":
-        return _shape(value.shape)
-    if kind == "tensor":
-        return value.tensor
-    if kind == "func":
-        raise BackendFailure(
-            FailureKind.BUILD, f"function {value.func.name!r} in an attribute: inline "
-            "functions before the graph is run op by op")
-    if kind == "list":
-        return _plain_list(value.list)
-    return []
-
-
-def _plain_list(value: Any) -> list[Any]:
-    for field in ("s", "i", "f", "b", "type"):
-        items = getattr(value, field)
-        if len(items):
-            return [_PLAIN[field](item) for item in items]
-    return [_shape(shape) for shape in value.shape]
-
-
-def _shape(proto: Any) -> list[int | None] | None:
-    if proto.unknown_rank:
-        return None
-    return [None if dim.size < 0 else int(dim.size) for dim in proto.dim]
-
-
-def _output_count(definition: Any, attributes: dict[str, Any]) -> int:
-    count = 0
-    for output in definition.output_arg:
-        if output.number_attr:
-            count += int(attributes[output.number_attr])
-        elif output.type_list_attr:
-            count += len(attributes[output.type_list_attr])
-        else:
-            count += 1
-    return count
 
 
 def first_line(error: BaseException) -> str:

@@ -327,11 +327,17 @@ def test_after_a_death_the_unfinished_are_done_one_by_one(tmp_path, run_script):
 
 
 def test_a_limit_in_a_shared_process_is_counted_for_each_run(tmp_path, run_script):
-    requests = _pair(tmp_path, {"count": 3, "1": ["sleep", 60], "*": ["sleep", 0.3]},
-                     timeout_s=1.5)
+    requests = _pair(tmp_path, {"count": 4, "*": ["sleep", 0.8]}, repeat=1,
+                     timeout_s=2.5)
     results = launch.launch(requests, tmp_path / "jobs")
-    kinds = [getattr(result, "kind", None) for result in results]
-    assert kinds == [None, FailureKind.TIMEOUT, None]
+    assert len({_pid(result) for result in results}) == 1
+
+
+def test_after_a_run_that_took_too_long_the_others_are_done(tmp_path, run_script):
+    requests = _pair(tmp_path, {"count": 2, "0": ["sleep", 60]}, timeout_s=2.0)
+    first, second = launch.launch(requests, tmp_path / "jobs")
+    assert first.kind is FailureKind.TIMEOUT
+    assert isinstance(second, RunSuccess)
 
 
 def _parent(tmp_path, tail):
