@@ -9,7 +9,13 @@ import numpy as np
 
 from ge_harness.backends import tf_loader
 from ge_harness.backends.base import BackendFailure
-from ge_harness.backends.xla_program import collect, feeds, graph_body, tensor_spec
+from ge_harness.backends.xla_program import (
+    collect,
+    feeds,
+    graph_body,
+    pin_threads,
+    tensor_spec,
+)
 from ge_harness.records.run import RunRequest
 
 Options = Mapping[str, "bool | None"]
@@ -65,6 +71,7 @@ def build(tf: Any, request: RunRequest) -> GraphProgram:
     if tf_loader.major_minor(tf)[0] >= 2:
         tf_loader.start(tf, request.threads)
         return FunctionProgram(tf, request)
+    pin_threads(tf, request.threads)
     return SessionProgram(tf, request)
 
 

@@ -158,6 +158,8 @@ def program(tf: Any, request: RunRequest) -> xla_program.Program:
     functions = tf_loader.major_minor(tf)[0] >= 2
     if functions:
         tf_loader.start(tf, request.threads)
+    else:
+        xla_program.pin_threads(tf, request.threads)
     if request.mode is Mode.NODEWISE:
         plan = xla_nodewise.plan(tf, request.case, request.threads)
         plant = options.get("plant", "")

@@ -12,9 +12,12 @@ from dumps.errors import DumpError
 from ge_harness import catalogue
 from ge_harness.records.switch import ActivePass
 
+_FILE = re.compile(r"(?:\d{6,}\.)?module_(?P<number>\d{4,})\.(?P<rest>.+)")
+# TensorFlow 2.21 writes code files a kernel ("...<kernel>.ir-with-opt.ll",
+# "...obj-file.<kernel>.o"), the others a module, 2.6 with a number before them.
 _ARTIFACT = re.compile(
-    r"(?:\d{6,}\.)?module_(?P<number>\d{4,})\.(?:(?P<module>.*)\.)?"
-    r"(?P<kind>(?:cpu_)?after_optimizations\.txt|(?:[^/]*\.)?(?:o|ll|s))")
+    r"(?:^|\.)(?P<kind>(?:cpu_)?after_optimizations\.txt|"
+    r"(?:[^.]+\.)?ir-(?:no|with)-opt(?:-noconst)?\.ll|obj-file\.[^.]+\.o|o|s)$")
 
 
 class Dumps(NamedTuple):
@@ -150,22 +153,10 @@ def _artifact_files(folder: Path) -> list[tuple[Path, str, str]]:
     for path in paths:
         if hlo_passes.parse_name(path.name) is not None:
             continue
-        match = _ARTIFACT.fullmatch(path.name)
-        if match is not None:
-            kind = match["kind"]
-            if not kind.endswith(".txt"):
-                kind = _code_kind(match["module"], kind)
-            found.append((path, match["number"], kind))
+        file = _FILE.fullmatch(path.name)
+        match = _ARTIFACT.search(file["rest"]) if file is not None else None
+        if file is not None and match is not None:
+            kind = re.sub(r"^\d+\.", "", match["kind"])
+            found.append((path, file["number"], f"code.{kind}" if len(kind) == 1
+                          else kind))
     return found
-
-
-def _code_kind(module: str | None, kind: str) -> str:
-    """Return the telling part of a code file's name.
-
-    TensorFlow 2.21 writes a file a kernel ("<module>.<kernel>.ir-with-opt.ll",
-    "<module>.obj-file.<kernel>.o"), the others one a module.
-    """
-    kind = re.sub(r"^\d+\.", "", kind)
-    parts = (module or "").split(".")
-    tail = [part for part in parts[-2:] if part == "obj-file" or "kernel" in part]
-    return ".".join([*tail, f"code.{kind}" if "." not in kind else kind])

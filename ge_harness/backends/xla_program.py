@@ -170,6 +170,12 @@ def session_config(tf: Any, threads: int, *, grappler: bool) -> Any:
     return config
 
 
+def pin_threads(tf: Any, threads: int) -> None:
+    """Say to TensorFlow 1.15 what its sessions are given, so that it is recorded."""
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+
+
 def tensor_spec(tf: Any, port: Port) -> Any:
     """Return the TensorSpec of a port."""
     return tf.TensorSpec(port.spec.shape, tf.as_dtype(port.spec.dtype))
