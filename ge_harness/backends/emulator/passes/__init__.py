@@ -1,0 +1,1 @@
+"""GE's graph passes that the model has, one family a file, run by `pipeline`."""
