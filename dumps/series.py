@@ -222,9 +222,9 @@ class _Worker:
         counts: dict[str, int] = {}
         for _, node in dump.walk():
             counts[node.type] = counts.get(node.type, 0) + 1
-        name = stages.find(file.suffix)
+        name, is_known = _stage_name(file, dump)
         return Stage(
-            len(graph.stages), file.serial, name.name, name.stage is not None,
+            len(graph.stages), file.serial, name, is_known,
             dump.path, twins, dump.format, dump.node_count, dump.all_edges,
             tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
             tuple(inner.name for inner in dump.subgraphs), difference, dump.lost_nodes)
@@ -292,6 +292,16 @@ def _rank(name: str) -> int:
 def _sort_key(file: DumpFile) -> tuple[int, int, str]:
     serial = -1 if file.serial is None else file.serial
     return (serial, -1 if file.graph_id is None else file.graph_id, file.path)
+
+
+def _stage_name(file: DumpFile, dump: DumpGraph) -> tuple[str, bool]:
+    """Return a stage's name, and whether a table knows it."""
+    if dump.format == "ascgraph":
+        name = stages.find_asc(file.suffix)
+        return name or file.suffix, bool(name)
+    found = stages.find(file.suffix)
+    # The adapter of TensorFlow names its files after its own steps.
+    return found.name, found.stage is not None or dump.format == "tf_pbtxt"
 
 
 def _session(dump: DumpGraph) -> str:

@@ -22,6 +22,20 @@ _PLACEHOLDER = re.compile(r"<([a-zA-Z]+)>")
 _CUSTOM = re.compile(r"^RunCustomPass_?(Before|After)(.*)$", re.I)
 
 
+# Stages of AutoFuse's own dumps of one fused graph, in order; the graph's name stands
+# before them. Source: reference: graph_dumps.md section 6.3.
+ASC_STAGES = (
+    "AfterDeserialize", "AutoFuseBeforeRemoveDanglingNodes", "AutoFuseBeforeOptimize",
+    "AfterPreProcess", "AfterDtypeConsistency", "AfterGraphPass", "AfterMergeAxis",
+    "BeforeAutoSchedule", "AfterDoTiling", "before_partition", "after_partition",
+    "phase2graph_construct", "AfterConvertSplitToLoad", "AfterConvertConcatToStore",
+    "AfterConvertTranspose", "AfterSplitConcat", "AfterConcatInputUnificationPass",
+    "BeforeUnfoldAscBackend", "AfterUnfoldAscBackend", "AutoFuseAfterOptimize",
+    "BaseFusedGraph", "FusedGraphAfterUnfold", "AfterDoSameLoadCse",
+    "AfterRemoveRedundantLoads",
+)
+
+
 @dataclass(frozen=True)
 class Stage:
     """One point at which GE writes a dump.
@@ -122,6 +136,14 @@ def find(suffix: str) -> StageName:
             return StageName(suffix, shaped, is_subgraph, failed,
                              tuple(sorted(match.groupdict().items())))
     return StageName(suffix, None, is_subgraph, failed)
+
+
+def find_asc(suffix: str) -> str:
+    """Return the AutoFuse stage a suffix ends in, "" where it ends in none."""
+    plain = suffix[:-len("_Subgraph_")] if suffix.endswith("_Subgraph_") else suffix
+    found = [stage for stage in ASC_STAGES
+             if plain == stage or plain.endswith("_" + stage)]
+    return max(found, key=len) if found else ""
 
 
 def _plain(name: str) -> str:

@@ -48,7 +48,9 @@ def graph_text(graph: Doc) -> str:
 
 def _stage_line(stage: Doc) -> str:
     serial = "" if stage["serial"] is None else f"{stage['serial']:>4} "
-    unknown = "" if stage["known"] else " (stage unknown, placed by its serial)"
+    unknown = ""
+    if stage["name"] and not stage["known"]:
+        unknown = " (stage unknown, placed by its serial)"
     lost = f", {stage['lost_nodes']} operators lost" if stage["lost_nodes"] else ""
     edges = stage["edges"]
     size = (f"{stage['nodes']} nodes, edges {edges['data']}/{edges['control']}/"
@@ -116,10 +118,10 @@ def passes_text(doc: Doc) -> str:
         parts.append(_ran(ran))
     if doc["matched_only"]:
         parts.append("matched and changed nothing: " + _list(
-            f"{each['name']} ({each['match_times']})" for each in doc["matched_only"]))
+            f"{each['name']} ({each['match_times']})" for each in doc["matched_only"]) + "\n")
     if doc["disabled_passes"]:
         parts.append("switched off, says the log: " + _list(
-            each["name"] for each in doc["disabled_passes"]))
+            each["name"] for each in doc["disabled_passes"]) + "\n")
     return "\n".join(parts)
 
 
@@ -177,7 +179,7 @@ def _unattributed(found: list[Doc]) -> str:
                            in sorted(each["changes"].items()))
         lines.append(f"  {name(each['stage'])}: {counts}; "
                      f"ops {_list(each['ops'])}; dtypes {_list(each['dtypes'])}")
-    return "\n".join(line.rstrip("\n") for line in lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _kernels(found: list[Doc]) -> str:
@@ -209,7 +211,7 @@ def _list(words: Iterable[str]) -> str:
     everything = [name(word) for word in words]
     shown = ", ".join(everything[:_MOST_LISTED])
     more = len(everything) - _MOST_LISTED
-    return shown + (f", {more} more" if more > 0 else "") + "\n"
+    return shown + (f", {more} more" if more > 0 else "")
 
 
 def name(text: str) -> str:

@@ -51,3 +51,12 @@ def test_a_hostile_suffix_is_only_unknown():
 
 def test_orders_count_from_one_without_a_gap():
     assert [stage.order for stage in stages.table()] == list(range(1, 200))
+
+
+@pytest.mark.parametrize(("suffix", "name"), [
+    ("fused_AfterDtypeConsistency", "AfterDtypeConsistency"),
+    ("a_b_AutoFuseBeforeOptimize_Subgraph_", "AutoFuseBeforeOptimize"),
+    ("AfterUnfoldAscBackend", "AfterUnfoldAscBackend"), ("fused_Other", ""),
+])
+def test_stages_of_a_fused_graph_stand_after_its_name(suffix, name):
+    assert stages.find_asc(suffix) == name
