@@ -9,7 +9,7 @@ import json
 import re
 from typing import Any, Callable, Iterable
 
-from dumps.changes import NodeRef, StageChanges
+from dumps.changes import NodeRef, StageChanges, dtypes_of
 from dumps.records import DumpGraph, DumpNode
 from dumps.series import GraphStages, Stage
 from dumps.sides import originals
@@ -67,6 +67,8 @@ class StageWatcher:
                  changes: StageChanges) -> None:
         """Take in one stage."""
         is_first = stage.order == 0
+        if is_first and graph.format == "ascgraph":
+            self._fused_kernel(graph, stage, dump)
         found = self._attributes(graph, stage, dump, changes, is_first)
         if not is_first:
             named = self._differences(graph, stage, changes, found)
@@ -113,6 +115,16 @@ class StageWatcher:
                         for old in (node, *before))
         self._seen.add((run, node, *named))
         return not inherited
+
+    def _fused_kernel(self, graph: GraphStages, stage: Stage, dump: DumpGraph) -> None:
+        """Credit AutoFuse with the graph of a kernel it generates."""
+        touched = Touched()
+        for inner, node in dump.walk():
+            touched.node(inner, node)
+        chain = " ".join(f"{node.type}:{'/'.join(dtypes_of(node))}"
+                         for _, node in dump.walk())
+        self._add(("ge", "AutoFusePass", graph.mark), "attribute", touched, stage,
+                  f"graph of a fused kernel: {shown(chain, 300)[1:-1]}")
 
     def _grappler(self, mark: str, graph: DumpGraph, node: DumpNode,
                   stage: Stage) -> None:

@@ -117,11 +117,12 @@ def passes_text(doc: Doc) -> str:
     if ran:
         parts.append(_ran(ran))
     if doc["matched_only"]:
-        parts.append("matched and changed nothing: " + _list(
-            f"{each['name']} ({each['match_times']})" for each in doc["matched_only"]) + "\n")
+        matched = _list(f"{each['name']} ({each['match_times']})"
+                        for each in doc["matched_only"])
+        parts.append(f"matched and changed nothing: {matched}\n")
     if doc["disabled_passes"]:
-        parts.append("switched off, says the log: " + _list(
-            each["name"] for each in doc["disabled_passes"]) + "\n")
+        closed = _list(each["name"] for each in doc["disabled_passes"])
+        parts.append(f"switched off, says the log: {closed}\n")
     return "\n".join(parts)
 
 

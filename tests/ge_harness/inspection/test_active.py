@@ -232,3 +232,10 @@ def test_other_json_files_of_a_run_are_passed_over(tmp_path):
     found = gather(tmp_path)
     assert found.warnings == []
     assert [Path(path).name for path in found.passed_over] == ["run.json"]
+
+
+def test_the_graph_of_a_fused_kernel_shows_autofuse_and_its_dtypes():
+    found = gather(DATA / "graphs" / "ascgraph_00003_fused_AfterDtypeConsistency_7.txt")
+    (fused,) = found.passes.active
+    assert (fused.name, fused.verdict) == ("AutoFusePass", "precision-affecting")
+    assert "graph of a fused kernel" in fused.evidence[0].text
