@@ -133,7 +133,11 @@ class GeGraph(Compiled):
         return self._program.run(inputs)
 
     def evidence(self) -> Evidence:
-        """Return active passes, options in effect, kernels and what was sent."""
+        """Return active passes, options in effect, kernels and what was sent.
+
+        Raises:
+            BackendFailure: GE held other options than were sent.
+        """
         # Before anything is closed: GE deletes its kernel_meta then.
         kernels = ge_kernels.kernel_hashes(self._folder)
         whole = self._request.mode is Mode.WHOLE
@@ -141,11 +145,11 @@ class GeGraph(Compiled):
         if whole and self._request.want_dumps:
             report, unread = ge_evidence.inspect(self._folder)
         found = ge_evidence.GeDumps(self._folder, self._plan)
+        found.refuse_other_options()
         # The base line leaves the switches out, see its plan.
         setting = self._request.setting if whole else SwitchSetting()
         effects = ge_evidence.effects(self._plan, setting, found, report)
         machine = ge_evidence.machine_notes(found, os.environ)
-        ge_evidence.drop_empty_folders(self._folder)
         return Evidence(
             passes=ge_evidence.active_passes(report), effects=effects,
             artifact_hashes=kernels, route=f"{ge_route.SPOKEN[self._plan.route]}, "

@@ -5,6 +5,7 @@ Nothing here may lose a result: what cannot be read becomes a note.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 from typing import Any, Iterable, Mapping
@@ -13,8 +14,10 @@ import dumps
 from dumps import names
 from dumps.errors import DumpError
 from ge_harness.backends import ge_kernels
+from ge_harness.backends.base import BackendFailure
 from ge_harness.records.ge import GePlan
 from ge_harness.records.inspection import PassFinding, PassReport
+from ge_harness.records.run import FailureKind
 from ge_harness.records.switch import ActivePass, Switch, SwitchEffect, SwitchSetting
 from ge_harness.report.plain import printable
 from ge_harness.switches import ge_readback
@@ -25,6 +28,9 @@ _SWITCH = "ge.optimizationSwitch"
 _FILE = "ge.fusionSwitchFile"
 _FUSED = re.compile(r"(Fused)?Asc(Graph|Backend\w*)")
 _MOST_NOTES = 10
+# Options whose value decides what is compiled and how it rounds.
+_DECISIVE = ("ge.oo.level", "ge.oo.constantFolding", _SWITCH, _FILE,
+             "ge.exec.precision_mode", "ge.deterministic")
 # Stages that are written only while the gate of AutoFuse is open.
 _AUTOFUSE_STAGES = ("autofuseoptimize_", "autofuser_")
 NOTHING: tuple[str, ...] = ()
@@ -49,6 +55,7 @@ class GeDumps:
         self.source = ""
         self.notes: list[str] = []
         self.fused_count = 0
+        self._refused: tuple[str, ...] = ()
         self._read(plan)
 
     def _find(self) -> list[Path]:
@@ -64,6 +71,7 @@ class GeDumps:
 
     def _read(self, plan: GePlan) -> None:
         differing: dict[str, None] = {}
+        decisive: dict[str, None] = {}
         for path in self.protos:
             is_last = path.stem.endswith("_Build")
             if self.source and not is_last:
@@ -82,9 +90,26 @@ class GeDumps:
                 continue
             if not self.source:
                 self.blocks, self.source = blocks, path.name
-            differing.update(dict.fromkeys(
-                ge_readback.mismatches(plan, blocks, path.name)))
+            texts = ge_readback.mismatches(plan, blocks, path.name)
+            differing.update(dict.fromkeys(texts))
+            # What a damaged file says may be half of what GE holds.
+            if not graph.warnings:
+                decisive.update((text, None) for text in texts
+                                if any(name in text for name in _DECISIVE))
         self.notes += [f"NOT AS SENT: {text}" for text in differing]
+        self._refused = tuple(decisive)
+
+    def refuse_other_options(self) -> None:
+        """Refuse a run that was not what was asked for.
+
+        Raises:
+            BackendFailure: GE held another value of an option that decides what is
+                compiled. Outputs and dumps stay in the job's folder.
+        """
+        if self._refused:
+            raise BackendFailure(FailureKind.INVALID_SWITCH, (
+                "the run was not the one asked for, so nothing is compared: "
+                f"{'; '.join(self._refused[:3])}"))
 
     @property
     def gate_was_open(self) -> bool:
@@ -116,7 +141,8 @@ def inspect(folder: Path) -> tuple[PassReport, tuple[str, ...]]:
         found = gather(folder)
     except DumpError as error:
         return PassReport(), (f"no dump can be read: {printable(str(error), 300)}",)
-    notes = [printable(str(warning), 300) for warning in found.warnings]
+    notes = [printable(str(warning).replace(f"{folder}/", ""), 300)
+             for warning in found.warnings]
     if len(notes) > _MOST_NOTES:
         notes[_MOST_NOTES:] = [f"{len(notes) - _MOST_NOTES} more warnings of dumps; "
                                "'inspect' on the folder shows them"]
@@ -149,9 +175,12 @@ def effects(plan: GePlan, setting: SwitchSetting, found: GeDumps, report: PassRe
         found: the dumps, with the options that GE holds.
         report: what the dumps say of passes.
     """
-    source = found.source or ("no dump that names options" if found.protos
-                              else "no graph dump")
-    options = ge_readback.option_effects(plan, found.blocks, source)
+    options = ge_readback.option_effects(plan, found.blocks, found.source)
+    if not found.source:
+        none = "no graph dump was written" if not found.stages else (
+            "no graph dump names the options of GE")
+        options = tuple(dataclasses.replace(effect, evidence=none)
+                        for effect in options)
     held = {effect.switch.name: effect for effect in options}
     active = {(one.family, one.name): one for one in report.active}
     passes = [_pass_effect(switch, on, held, active, report)
@@ -203,6 +232,8 @@ def _autofuse_effect(plan: GePlan, found: GeDumps) -> Iterable[SwitchEffect]:
         status, why = "no_target", "the string leaves the gate closed"
         if found.gate_was_open:
             status, why = "unproved", "stages of AutoFuse were dumped all the same"
+    elif not found.stages:
+        status, why = "unproved", "no graph dump was written, which would show it"
     elif not found.gate_was_open:
         status, why = "unproved", "no stage of AutoFuse was dumped: its gate was closed"
     elif found.fused_count:
@@ -233,17 +264,3 @@ def driver_version(path: Path) -> str:
         return ""
     match = re.search(r"(?m)^\s*[Vv]ersion\s*=\s*\[?([\w.\-]+)", text)
     return match[1][:60] if match else ""
-
-
-def drop_empty_folders(folder: Path) -> None:
-    """Take away folders below `folder` into which nothing was written."""
-    try:
-        paths = sorted(folder.rglob("*"), reverse=True)
-    except OSError:
-        return
-    for path in paths:
-        try:
-            if path.is_dir() and not path.is_symlink() and not any(path.iterdir()):
-                path.rmdir()
-        except OSError:
-            continue
