@@ -50,12 +50,15 @@ def parse(data: bytes, path: object) -> DumpGraph:
     """
     log = WarningLog(path)
     data = check_text(data, path)
+    graph: DumpGraph | None
     if _PROTO.search(data):
-        return _from_proto(data, log)
-    graph = asctext.parse(data.decode("utf-8", "replace"), log)
+        graph = _from_proto(data, log)
+    else:
+        graph = asctext.parse(data.decode("utf-8", "replace"), log)
     if graph is None:
         raise DumpError(path, 1, shown(data.lstrip()[:80].split(b"\n")[0]),
                         "an AscGraph (asc_node {, or a block Nodes:)")
+    graph.check_references()
     return graph
 
 

@@ -38,7 +38,7 @@ _REFERENCE = re.compile(r"(.+)\.(y\d{0,4}|[a-z]\w*)(?:\[(\d{1,4})\])?\Z")
 _DATA_TYPES = re.compile(r"(?:u?int\d{1,2}|float\d{0,2}(?:_\w+)?|bfloat16|bool|double|"
                          r"complex\d+|DT_\w+|unknown|undefined)\Z", re.IGNORECASE)
 _INTEGER = re.compile(r"-?\d{1,18}\Z")
-_LOOKS_LIKE_NODE = re.compile(r"\(\d{1,9}\)\Z")
+_LOOKS_LIKE_NODE = re.compile(r":\s*[A-Z]\w*\s*\(\d{1,9}\)")
 _LONGEST_AXIS = 4000
 _NEW_TYPE = "ascir.ops."
 _SECTIONS = ("sizes:", "axis:", "nodes:")
@@ -87,6 +87,7 @@ class _Node:
         self.inputs: dict[str, list[str]] = {}
         self.outputs: dict[tuple[str, int], dict[str, Any]] = {}
         self.values: dict[str, Any] = {"id": number}
+        self.is_single = True
 
     def output(self, port: str, index: int, line: int) -> dict[str, Any]:
         """Return the properties of an output, a new one where there is none."""
@@ -116,6 +117,8 @@ class _Reader:
         self._nodes: list[_Node] = []
         self._output: tuple[dict[str, Any], int] | None = None
         self._section = ""
+        # The last node's line could not be read: its properties are nobody's.
+        self._is_lost = False
 
     def title(self, line: str, number: int) -> None:
         """Take a line of what comes before the part that is parsed."""
@@ -140,15 +143,22 @@ class _Reader:
         if head is not None:
             self._nodes.append(_Node(*head, number))
             self._output = None
+            self._is_lost = False
         elif not self._nodes and _AXIS.match(stripped):
             self._axis(stripped)
-        elif not self._nodes:
+        elif not self._nodes and self._is_title(stripped):
             self.title(line, number)
         elif _NEW_TYPE in stripped or _LOOKS_LIKE_NODE.search(stripped):
             self._log.lose(number, 1, f"line not understood: {shown(line)}")
-            self._output = None
+            self._is_lost = True
         else:
             self._log.add(number, f"line not understood: {shown(line)}")
+
+    def _is_title(self, line: str) -> bool:
+        """Say whether a line before the nodes may be no node at all."""
+        return (self._section != "nodes:" and _NEW_TYPE not in line
+                and not _LOOKS_LIKE_NODE.search(line)
+                and line.replace("\t", " ").isprintable())
 
     def _axis(self, line: str) -> None:
         match = _AXIS.match(line)
@@ -165,6 +175,8 @@ class _Reader:
         self._axes.append(found)
 
     def _property(self, line: str, indent: int, number: int) -> None:
+        if self._is_lost:
+            return
         if not self._nodes:
             self._log.add(number, "a property before the first node")
             return
@@ -172,6 +184,7 @@ class _Reader:
         tensor = _TENSOR.match(line)
         if tensor and _DATA_TYPES.match(tensor.group(3)):
             values = node.output(tensor.group(1), int(tensor.group(2) or 0), number)
+            self._once(values, "dtype", number)
             values["dtype"] = tensor.group(3)
             self._output = (values, indent)
             return
@@ -187,9 +200,19 @@ class _Reader:
         elif self._output is not None and indent > self._output[1]:
             self._output[0][key] = _value(value)
         elif _INPUT.match(key):
+            self._once(node.inputs, key, number)
             node.inputs[key] = _names(value.strip("{} "))
         else:
+            self._once(node.values, key, number)
             node.values[key] = _value(value)
+
+    def _once(self, values: dict[str, Any], key: str, number: int) -> None:
+        """Note a property that a node has twice: the head of another is missing."""
+        node = self._nodes[-1]
+        if key in values and node.is_single:
+            node.is_single = False
+            self._log.lose(number, 1, f"property {shown(key)} twice under "
+                           f"{shown(node.name)}: the line of another node is missing")
 
     def graph(self) -> DumpGraph | None:
         """Return the graph, None where nothing was found."""

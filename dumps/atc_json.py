@@ -60,6 +60,7 @@ def parse(data: bytes, path: object) -> DumpGraph:
         ("attr", message, message.line) for message in walker.model.messages("attr"))
     graphs = [ge_tree.graph(message, log, FORMAT) for message in walker.graphs]
     graphs[0].subgraphs = tuple(graphs[1:])
+    graphs[0].check_references()
     return graphs[0]
 
 

@@ -17,7 +17,8 @@ from dumps.textvalue import string_end, to_text
 # A line that TextFormat would not print, after its newline.
 _ODD_LINE = re.compile(
     rb'\n(?! *(?:[A-Za-z_]\w*(?: \{|: (?:"[^\n]*"|[\w+.-]+))|\})?(?:\n|\Z))')
-_LONG_LINE = re.compile(rb'\n *[A-Za-z_]\w*: "[^\n]{500,}"(?=\n)')
+_LONG_LINE = re.compile(rb"\n[^\n]{500,}")
+_STRING_LINE = re.compile(rb'\n *[A-Za-z_]\w*: "')
 _CONTROL_LINE = re.compile(rb"\n[^\n]*?[\x00-\x08\x0b-\x1f]")
 _NOT_CONTROL = bytes((9, 10)) + bytes(range(32, 256))
 _HEAD = re.compile(rb"([A-Za-z_]\w*)(?: (\{)|: ([^\n]*))(?:\n|\Z)")
@@ -136,7 +137,14 @@ def is_regular(data: bytes) -> bool:
     if has_control_bytes(data):
         return False
     # Kernel binaries are most of a file, and all there is to check is how they end.
-    short = _LONG_LINE.sub(b"", data)
+    pieces = []
+    done = 0
+    for match in _LONG_LINE.finditer(data, 0, len(data) - 1):
+        start, end = match.span()
+        if data[end - 1] == 0x22 and _STRING_LINE.match(data, start):
+            pieces.append(data[done:start])
+            done = end
+    short = b"".join(pieces) + data[done:] if pieces else data
     return (_ODD_LINE.search(short, 0, len(short) - 1) is None
             and short.count(b" {\n") == short.count(b" }\n") + short.count(b"\n}\n"))
 

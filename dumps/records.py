@@ -341,6 +341,19 @@ class DumpGraph:
                 for value in node.attributes.values():
                     del value
 
+    def check_references(self) -> None:
+        """Warn about inputs from operators that are in none of the graph's nodes."""
+        for graph in self.graphs:
+            known = {node.name for node in graph.nodes}
+            known.update(graph.inputs)
+            missing = [(node, name) for node in graph.nodes
+                       for name in [edge.node for edge in node.inputs if edge]
+                       + list(node.controls) if name not in known]
+            if missing:
+                node, name = missing[0]
+                graph.warn(node.line, f"{len(missing)} inputs come from operators that "
+                           f"are not in the graph, the first from {name[:60]!a}")
+
     def node(self, name: str) -> DumpNode | None:
         """Return the node of this graph with that name; the first of equal names."""
         if self._by_name is None:

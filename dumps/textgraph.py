@@ -146,6 +146,7 @@ class TextReader:
                 self.log.add(graph.line, f"a second graph {shown(graph.name)}: the "
                              "file holds several dumps, one after the other")
         main.subgraphs = tuple(graphs[1:])
+        main.check_references()
         return main
 
     def line_at(self, place: int) -> int:

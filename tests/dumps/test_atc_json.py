@@ -94,4 +94,4 @@ def test_nesting_bombs_end_with_a_warning(bomb: bytes) -> None:
 
 
 def test_mutated_models_are_survived() -> None:
-    survive(atc_json.parse, _SMALL.read_bytes(), 300)
+    survive(atc_json.parse, _SMALL.read_bytes(), 150)

@@ -297,4 +297,4 @@ def test_names_of_100_kilobytes_are_kept() -> None:
 
 
 def test_mutated_dumps_are_survived() -> None:
-    survive(ge_proto.parse, _SMALL.read_bytes(), 300)
+    survive(ge_proto.parse, _SMALL.read_bytes(), 120)

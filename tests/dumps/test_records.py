@@ -81,3 +81,12 @@ def test_a_graph_finds_its_subgraph_by_name() -> None:
     assert graph.subgraph("in") is inner
     assert graph.subgraph("out") is None
     assert graph.graphs == (graph, inner)
+
+
+def test_inputs_from_nowhere_are_told_once_for_a_graph() -> None:
+    nodes = [DumpNode("a", "Add", (Edge("lost", 0), Edge("in", 0)), ("gone",), 4)]
+    graph = DumpGraph("g", "p", "hlo", nodes, inputs=["in"])
+    graph.check_references()
+    assert graph.warnings == (DumpWarning(
+        "p", 4, "2 inputs come from operators that are not in the graph, the first "
+        "from 'lost'"),)

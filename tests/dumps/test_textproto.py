@@ -60,7 +60,7 @@ def _plain(items: list) -> list:
             for key, value, _ in items]
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=80, deadline=None)
 @given(_FIELDS)
 def test_all_ways_of_reading_regular_text_agree(fields: list) -> None:
     data = _print(fields)
@@ -78,7 +78,7 @@ def _as_plain(fields: list) -> list:
     return [(k, v if isinstance(v, bytes) else _as_plain(v)) for k, v in fields]
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=80, deadline=None)
 @given(_FIELDS, st.integers(0, 5))
 def test_every_surface_of_the_same_message_gives_the_same_tree(
         fields: list, seed: int) -> None:
@@ -126,7 +126,7 @@ def test_string_escapes_are_undone(token: bytes, value: bytes) -> None:
     assert to_bytes(token) == value
 
 
-@settings(derandomize=True, max_examples=300, deadline=None)
+@settings(derandomize=True, max_examples=150, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_survive_escaping(data: bytes) -> None:
     names = {10: b"\\n", 13: b"\\r", 9: b"\\t", 34: b'\\"', 39: b"\\'", 92: b"\\\\"}
@@ -231,5 +231,5 @@ def test_messages_nested_too_deep_are_left_out_with_a_warning() -> None:
 
 def test_mutated_text_gives_a_tree_always() -> None:
     data = (GRAPHS / "ge_proto_00000007_graph_3_Build.txt").read_bytes()
-    for _, damaged in mutate.mutations(data, 3, 300):
+    for _, damaged in mutate.mutations(data, 3, 120):
         assert isinstance(textproto.parse(damaged, "p", WarningLog("p")), Message)
