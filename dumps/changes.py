@@ -179,6 +179,14 @@ class StageChanges:
 NO_CHANGES = StageChanges()
 
 
+class _Said:
+    """What differs between two nodes, while it is found."""
+
+    def __init__(self) -> None:
+        self.what: set[str] = set()
+        self.details: list[tuple[str, str, str]] = []
+
+
 def compare(old: DumpGraph, new: DumpGraph) -> StageChanges:
     """Return what differs between two dumps of a graph, subgraphs included."""
     if stamps(old) != stamps(new):
@@ -252,8 +260,8 @@ def _is_never_equal(old: DumpNode, new: DumpNode) -> bool:
 def _describe(pairing: Pairing, before: Side, after: Side, old_key: Key,
               new_key: Key) -> Changed | None:
     old, new = before.nodes[old_key], after.nodes[new_key]
-    details: list[tuple[str, str, str]] = []
-    what: set[str] = set()
+    said = _Said()
+    what, details = said.what, said.details
     if old.type != new.type:
         what.add("type")
         details.append(("type", shown(old.type), shown(new.type)))
@@ -267,7 +275,7 @@ def _describe(pairing: Pairing, before: Side, after: Side, old_key: Key,
             _desc_attributes(part, olds, news, what, details)
     if before.format == after.format:
         _attributes(old, new, what, details)
-    _edges(pairing, before, after, (old_key, new_key), what, details)
+    _edges(pairing, (before, after), (old_key, new_key), said)
     if not what:
         return None
     kinds = tuple(kind for kind in Changed.KINDS if kind in what)
@@ -341,9 +349,11 @@ def _short(value: Any) -> str:
     return shown(str(value))[1:-1]
 
 
-def _edges(pairing: Pairing, before: Side, after: Side, keys: tuple[Key, Key],
-           what: set[str], details: list[tuple[str, str, str]]) -> None:
+def _edges(pairing: Pairing, sides: tuple[Side, Side], keys: tuple[Key, Key],
+           said: _Said) -> None:
     """Compare inputs, those that follow from a removal or rename passed over."""
+    before, after = sides
+    what, details = said.what, said.details
     old, new = before.nodes[keys[0]], after.nodes[keys[1]]
     olds = [edge_root(pairing, before, keys[0][0], slot, True) for slot in old.inputs]
     news = [edge_root(pairing, after, keys[1][0], slot, False) for slot in new.inputs]

@@ -15,7 +15,7 @@ import argparse
 import random
 import sys
 from pathlib import Path
-from typing import Any, Dict, List
+from typing import Any, Dict
 
 GRAPH = "ge_default_20260102030405_1"
 Node = Dict[str, Any]
@@ -70,7 +70,7 @@ FUSION_RESULT = """{
 }"""
 
 
-def stages() -> List[Any]:
+def stages() -> list[Any]:
     """Return (serial, stage, nodes) of every stage."""
     begin = first()
     divided = [dict(node) for node in begin]
@@ -110,7 +110,7 @@ def stages() -> List[Any]:
     ]
 
 
-def first() -> List[Node]:
+def first() -> list[Node]:
     """Return the nodes as the front end hands them over."""
     half = "DT_FLOAT16"
     return [
@@ -138,14 +138,13 @@ def first() -> List[Node]:
     ]
 
 
-def node(name: str, kind: str, inputs: List[str], dtype: str, *,
-         in_dtype: str = "", attrs: Any = None) -> Node:
-    """Return one node."""
+def node(name: str, kind: str, inputs: list[str], dtype: str, **more: Any) -> Node:
+    """Return one node; `in_dtype` and `attrs` may be given as well."""
     return {"name": name, "type": kind, "inputs": inputs, "dtype": dtype,
-            "in_dtype": in_dtype or dtype, "attrs": attrs or {}}
+            "in_dtype": more.get("in_dtype") or dtype, "attrs": more.get("attrs") or {}}
 
 
-def model(name: str, nodes: List[Node], first_id: int = 0) -> str:
+def model(name: str, nodes: list[Node], first_id: int = 0) -> str:
     """Return the text of a ModelDef."""
     lines = [f'name: "{name}"', "version: 1", "graph {", f'  name: "{name}"']
     for number, each in enumerate(nodes):
@@ -153,7 +152,7 @@ def model(name: str, nodes: List[Node], first_id: int = 0) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def operator(each: Node, number: int) -> List[str]:
+def operator(each: Node, number: int) -> list[str]:
     """Return the lines of one operator."""
     lines = ["  op {", f'    name: "{each["name"]}"', f'    type: "{each["type"]}"']
     lines += [f'    input: "{edge}"' for edge in each["inputs"]]
@@ -168,7 +167,7 @@ def operator(each: Node, number: int) -> List[str]:
     return [*lines, *descriptor("output_desc", each["dtype"]), "  }"]
 
 
-def value(item: Any) -> List[str]:
+def value(item: Any) -> list[str]:
     """Return the lines of an attribute's value."""
     if isinstance(item, list):
         inner = [f'  s: "{text}"' for text in item]
@@ -185,7 +184,7 @@ def value(item: Any) -> List[str]:
 BLOB_MARK = "\\177ELF"
 
 
-def descriptor(kind: str, dtype: str) -> List[str]:
+def descriptor(kind: str, dtype: str) -> list[str]:
     """Return the lines of a descriptor of 8 x 16."""
     return [f"    {kind} {{", f"      dtype: {dtype}", "      shape {",
             "        dim: 8", "        dim: 16", "      }", '      layout: "ND"',
@@ -213,11 +212,11 @@ def large(folder: Path, count: int) -> None:
         (dumps / name).write_text(text, encoding="utf-8")
 
 
-def _index(nodes: List[Node], name: str) -> int:
+def _index(nodes: list[Node], name: str) -> int:
     return next(i for i, each in enumerate(nodes) if each["name"] == name)
 
 
-def _reread(nodes: List[Node], old: str, new: str) -> List[Node]:
+def _reread(nodes: list[Node], old: str, new: str) -> list[Node]:
     """Let every reader of `old` read `new`."""
     return [dict(each, inputs=[edge.replace(f"{old}:", f"{new}:", 1)
                                if edge.startswith(f"{old}:") else edge

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Iterable, Mapping, Sequence
 
+from dumps.changes import NodeRef
 from dumps.fusion_result import FusionResult
 from dumps.hlo_passes import PIPELINE_START, ModulePasses
 from dumps.plog import LogFinding, Plog
@@ -20,6 +21,7 @@ from dumps.trace import GraphTrace, OwnerEdits
 from ge_harness.catalogue import passes
 from ge_harness.inspection.stage_evidence import StageWatcher
 from ge_harness.inspection.tally import Tallies
+from ge_harness.inspection.touched import Touched
 from ge_harness.records.inspection import Evidence, PassReport
 
 _NO_PASSES = frozenset({"OP", "RTS", "MODEL"})
@@ -90,18 +92,16 @@ def _trace(tallies: Tallies, watcher: StageWatcher, found: GraphTrace,
                 or edits.edges_added or edits.edges_removed):
             continue
         family, name = _owner(edits)
-        known = [watcher.names[node] for node
-                 in (*edits.added, *edits.removed, *edits.modified_nodes)
-                 if node in watcher.names]
-        graph = edits.graphs[0] if edits.graphs else ""
+        touched = Touched()
+        for node in (*edits.added, *edits.removed, *edits.modified_nodes):
+            if node in watcher.names:
+                kind, dtypes = watcher.names[node]
+                touched.ref(NodeRef("", node, kind, dtypes))
         known_graphs = {marks.get(STAMP.sub("", each), "") for each in edits.graphs}
-        tallies.add(
-            family, name,
-            Evidence("graph trace", _edits(edits), found.path, edits.line),
-            graph=known_graphs.pop() if len(known_graphs) == 1 else "",
-            ops=[kind for kind, _ in known],
-            dtypes=[dtype for _, dtypes in known for dtype in dtypes],
-            nodes=[(graph, node) for node in (*edits.added, *edits.removed)])
+        graph = known_graphs.pop() if len(known_graphs) == 1 else ""
+        tallies.add((graph, family, name),
+                    Evidence("graph trace", _edits(edits), found.path, edits.line),
+                    touched)
 
 
 def _owner(edits: OwnerEdits) -> tuple[str, str]:
@@ -146,9 +146,9 @@ def _fusion(tallies: Tallies, found: Sequence[FusionResult],
                     continue
                 tally.declared = True
                 where = f"session {part.session or '?'}, graph {part.graph or '?'}"
-                tallies.add(*key, Evidence(
+                tallies.add((mark, *key), Evidence(
                     "fusion_result", f"{where}: {count.effect_times} effects of "
-                    f"{count.match_times} matches", result.path), graph=mark)
+                    f"{count.match_times} matches", result.path))
     return sorted((*key, matches[key]) for key, effect in effects.items()
                   if effect <= 0)
 
@@ -168,7 +168,7 @@ def _log(tallies: Tallies, log: Plog, disabled: dict[tuple[str, str], None],
         if finding.kind == "disabled":
             disabled[family, name] = None
         elif finding.kind in ("ran", "changed"):
-            tally = tallies.add(family, name, _log_evidence(finding, log),
+            tally = tallies.add(("", family, name), _log_evidence(finding, log),
                                 stage="::".join(finding.labels))
             if finding.effect_times is not None and not tally.declared:
                 tally.effect_times = max(finding.effect_times, tally.effect_times or 0)
@@ -176,7 +176,7 @@ def _log(tallies: Tallies, log: Plog, disabled: dict[tuple[str, str], None],
                 tally.match_times = max(finding.match_times, tally.match_times or 0)
         elif finding.kind == "step":
             if passes.lookup(family, name):
-                tallies.add(family, name, _log_evidence(finding, log))
+                tallies.add(("", family, name), _log_evidence(finding, log))
             else:
                 steps[finding.name] = None
 
@@ -208,13 +208,14 @@ def _module(tallies: Tallies, module: ModulePasses) -> None:
     for each in module.passes:
         if not each.changed or each.name == PIPELINE_START:
             continue
-        tallies.add(
-            "hlo_pass", each.name,
-            Evidence("stage difference", f"module {module.number}: {each.added} "
-                     f"instructions came, {each.removed} went since "
-                     f"{shown(each.previous, 80)[1:-1]}", each.path),
-            graph=module_mark(module), ops=each.ops, dtypes=each.dtypes,
-            stage=each.pipeline)
+        touched = Touched()
+        touched.ops.update(each.ops)
+        touched.dtypes.update(each.dtypes)
+        said = (f"module {module.number}: {each.added} instructions came, "
+                f"{each.removed} went since {shown(each.previous, 80)[1:-1]}")
+        tallies.add((module_mark(module), "hlo_pass", each.name),
+                    Evidence("stage difference", said, each.path), touched,
+                    each.pipeline)
 
 
 def module_mark(module: ModulePasses) -> str:

@@ -103,7 +103,7 @@ class StageWatcher:
         strength = "attribute" if is_first else "stage difference"
         for (family, name), touched in touched_by.items():
             touched.add_changes(changes)
-            self._add((family, name, graph.mark), strength, touched, stage,
+            self._add((graph.mark, family, name), strength, touched, stage,
                       f"{shown_by[family, name]}: {touched.count} nodes, first "
                       f"{touched.first}")
         return touched_by
@@ -123,7 +123,7 @@ class StageWatcher:
             touched.node(inner, node)
         chain = " ".join(f"{node.type}:{'/'.join(dtypes_of(node))}"
                          for _, node in dump.walk())
-        self._add(("ge", "AutoFusePass", graph.mark), "attribute", touched, stage,
+        self._add((graph.mark, "ge", "AutoFusePass"), "attribute", touched, stage,
                   f"graph of a fused kernel: {shown(chain, 300)[1:-1]}")
 
     def _grappler(self, mark: str, graph: DumpGraph, node: DumpNode,
@@ -137,7 +137,7 @@ class StageWatcher:
                 continue
             touched = Touched()
             touched.node(graph, node)
-            self._add(("grappler", _GRAPPLER_NAMES[match.group(1)], mark), "attribute",
+            self._add((mark, "grappler", _GRAPPLER_NAMES[match.group(1)]), "attribute",
                       touched, stage,
                       f"TensorFlow's Grappler named a node {shown(name)}")
             return
@@ -154,7 +154,7 @@ class StageWatcher:
             credited.update(touched.nodes)
             if (family, name) in named:
                 continue
-            self._add((family, name, graph.mark), "stage difference", touched, stage,
+            self._add((graph.mark, family, name), "stage difference", touched, stage,
                       f"{what}: {len(refs)} nodes, first {touched.first}")
         return credited
 
@@ -182,15 +182,11 @@ class StageWatcher:
                 touched.node(dump, node)
                 self.names[node.name] = (node.type, tuple(sorted(touched.dtypes)))
 
-    def _add(self, what: tuple[str, str, str], strength: str, touched: Touched,
+    def _add(self, which: tuple[str, str, str], strength: str, touched: Touched,
              stage: Stage, text: str) -> None:
-        family, name, graph = what
-        self._tallies.add(
-            family, name,
-            Evidence(strength, f"stage {shown(stage.name)[1:-1]}: {text}", stage.path,
-                     touched.line),
-            graph=graph, ops=touched.ops, dtypes=touched.dtypes, nodes=touched.nodes,
-            stage=stage.name)
+        said = f"stage {shown(stage.name)[1:-1]}: {text}"
+        self._tallies.add(which, Evidence(strength, said, stage.path, touched.line),
+                          touched, stage.name)
 
 
 def _passes_on(node: DumpNode) -> list[tuple[str, str, str]]:

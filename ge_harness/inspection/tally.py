@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Iterable
 
 from ge_harness.catalogue import passes
+from ge_harness.inspection.touched import Touched
 from ge_harness.inspection.verdict import judge
 from ge_harness.records.inspection import STRENGTHS, VERDICTS, Evidence, PassFinding
 
@@ -54,16 +54,24 @@ class Tallies:
         key = (graph, family, info.name if info else name)
         return self._found.setdefault(key, Tally())
 
-    def add(self, family: str, name: str, evidence: Evidence, *, graph: str = "",
-            ops: Iterable[str] = (), dtypes: Iterable[str] = (),
-            nodes: Iterable[tuple[str, str]] = (), stage: str = "") -> Tally:
-        """Add evidence for a pass, and what it touched."""
+    def add(self, which: tuple[str, str, str], evidence: Evidence,
+            touched: Touched | None = None, stage: str = "") -> Tally:
+        """Add evidence for a pass, and what it touched.
+
+        Args:
+            which: graph ("" for the process), family and name.
+            evidence: what shows it.
+            touched: nodes, operator types and dtypes, where they are known.
+            stage: where it was seen.
+        """
+        graph, family, name = which
         tally = self.of(family, name, graph)
         if len(tally.evidence) < _MOST_EVIDENCE:
             tally.evidence.append(evidence)
-        tally.ops.update(ops)
-        tally.dtypes.update(dtypes)
-        tally.nodes.update(nodes)
+        if touched is not None:
+            tally.ops.update(touched.ops)
+            tally.dtypes.update(touched.dtypes)
+            tally.nodes.update(touched.nodes)
         tally.stage = tally.stage or stage
         return tally
 
