@@ -1,0 +1,1 @@
+"""AutoFuse: lowering into boxes, CanFuse, lifting, names, precision."""
