@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from dumps import ge_tree
-from dumps.outline import SCALAR, Head, outline, prepare, string_field
+from dumps.outline import Head, outline, string_field
 from dumps.records import DumpGraph, DumpNode, NodeDetail
-from dumps.source import MAX_BYTES, load
+from dumps.source import MAX_BYTES, check_text, load
 from dumps.textgraph import Graphs, TextReader
 from dumps.textproto import Message
 
@@ -62,24 +62,25 @@ def index(path: str | Path, *, max_bytes: int = MAX_BYTES) -> list[IndexEntry]:
     Raises:
         DumpError: the file cannot be read or is too large.
     """
-    data = prepare(load(path, max_bytes), path)
+    data = check_text(load(path, max_bytes), path)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    return _index(data, 2, 1) or _index(b"\n" + data, 0, 0)
+
+
+def _index(data: bytes, indent: int, first_line: int) -> list[IndexEntry]:
+    """Find the operators at an indent, whatever is around them."""
+    lead = b"\n" + b" " * (indent + 2)
     entries: list[IndexEntry] = []
-    counted = line = 0
-    for top in outline(data, 0, len(data) - 1, 0, b"graph"):
-        if top.kind == SCALAR or top.key == b"attr":
-            continue
-        whole = top.key == b"op"
-        inner = [top] if whole else outline(
-            data, data.find(b"\n", top.start + 1), top.end, 2, b"op")
-        lead = b"\n" + b" " * (2 if whole else 4)
-        for part in inner:
-            if part.key == b"op":
-                line += data.count(b"\n", counted, part.start + 1)
-                counted = part.start + 1
-                after = data.find(b"\n", counted)
-                name, after = string_field(data, after, lead + b'name: "')
-                kind, after = string_field(data, after, lead + b'type: "')
-                entries.append(IndexEntry(name or "", kind or "", line))
+    counted, line = 0, first_line
+    for part in outline(data, 0, len(data), indent, b"op"):
+        if part.key == b"op":
+            line += data.count(b"\n", counted, part.start + 1)
+            counted = part.start + 1
+            after = data.find(b"\n", counted)
+            name, after = string_field(data, after, lead + b'name: "')
+            kind, _ = string_field(data, after, lead + b'type: "')
+            entries.append(IndexEntry(name or "", kind or "", line))
     return entries
 
 

@@ -178,6 +178,13 @@ def test_the_index_names_every_operator() -> None:
         (node.name, node.type, node.line) for _, node in _small().walk()]
 
 
+def test_the_index_takes_a_graph_without_a_model_around_it(tmp_path: Path) -> None:
+    path = tmp_path / "g.txt"
+    path.write_bytes(b'op {\n  name: "a"\n  type: "T"\n}\nname: "g"\nop {\n'
+                     b'  name: "b"\n  type: "U"\n}\n')
+    assert ge_proto.index(path) == [("a", "T", 1), ("b", "U", 6)]
+
+
 @pytest.mark.parametrize("cut", range(60, 3600, 97))
 def test_a_truncated_dump_keeps_what_was_complete_and_counts_the_rest(cut: int) -> None:
     data = _SMALL.read_bytes()
