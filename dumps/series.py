@@ -47,6 +47,7 @@ class Stage:
         subgraphs: names of the subgraphs.
         changes: against the stage before; empty for the first.
         lost_nodes: operators the reader could not return.
+        is_failure: the step returned an error, or the dump is written for one only.
     """
 
     order: int
@@ -62,6 +63,7 @@ class Stage:
     subgraphs: tuple[str, ...]
     changes: StageChanges = NO_CHANGES
     lost_nodes: int = 0
+    is_failure: bool = False
 
 
 @dataclass
@@ -227,7 +229,8 @@ class _Worker:
             len(graph.stages), file.serial, name, is_known,
             dump.path, twins, dump.format, dump.node_count, dump.all_edges,
             tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
-            tuple(inner.name for inner in dump.subgraphs), difference, dump.lost_nodes)
+            tuple(inner.name for inner in dump.subgraphs), difference, dump.lost_nodes,
+            _is_failure(file.suffix))
 
 
 def _runs(files: Iterable[DumpFile]) -> Iterator[list[DumpFile]]:
@@ -302,6 +305,12 @@ def _stage_name(file: DumpFile, dump: DumpGraph) -> tuple[str, bool]:
     found = stages.find(file.suffix)
     # The adapter of TensorFlow names its files after its own steps.
     return found.name, found.stage is not None or dump.format == "tf_pbtxt"
+
+
+def _is_failure(suffix: str) -> bool:
+    found = stages.find(suffix)
+    return found.is_failure or bool(
+        found.stage and found.stage.note.startswith("failure dump"))
 
 
 def _session(dump: DumpGraph) -> str:

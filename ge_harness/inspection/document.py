@@ -72,6 +72,7 @@ def _stage(stage: Stage) -> dict[str, Any]:
         "edges": {"data": stage.edges.data, "control": stage.edges.control,
                   "empty": stage.edges.empty},
         "ops": dict(stage.ops), "lost_nodes": stage.lost_nodes,
+        "failed": stage.is_failure,
         "changes": changes(stage.changes),
     }
 
@@ -177,7 +178,8 @@ def _module_stages(module: ModulePasses) -> list[dict[str, Any]]:
             "order": order, "serial": each.order, "name": each.name, "known": True,
             "file": each.path, "format": "hlo", "other_formats": [], "nodes": nodes,
             "edges": {"data": edges[0], "control": edges[1], "empty": edges[2]},
-            "ops": dict(ops), "lost_nodes": 0, "changes": stage_changes})
+            "ops": dict(ops), "lost_nodes": 0, "failed": False,
+            "changes": stage_changes})
     return stages
 
 

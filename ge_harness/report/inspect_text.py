@@ -51,13 +51,14 @@ def _stage_line(stage: Doc) -> str:
     unknown = ""
     if stage["name"] and not stage["known"]:
         unknown = " (stage unknown, placed by its serial)"
+    failed = " (the step failed)" if stage["failed"] else ""
     lost = f", {stage['lost_nodes']} operators lost" if stage["lost_nodes"] else ""
     edges = stage["edges"]
     size = (f"{stage['nodes']} nodes, edges {edges['data']}/{edges['control']}/"
             f"{edges['empty']}")
     said = changes_line(stage["changes"]) if stage["order"] else "first"
     label = name(stage["name"]) or name(stage["file"].rpartition("/")[2])
-    return f"{serial}{label}{unknown}: {size}{lost}; {said}"
+    return f"{serial}{label}{unknown}{failed}: {size}{lost}; {said}"
 
 
 def changes_line(changes: Doc) -> str:

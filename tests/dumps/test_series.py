@@ -131,6 +131,15 @@ def test_a_subgraph_dump_is_not_compared_with_its_parent(tmp_path):
         (GRAPH, 2), ("body", 1)]
 
 
+def test_a_dump_of_a_failed_step_says_so(tmp_path):
+    write(tmp_path, "ge_proto_00000001_graph_1_"
+                    "OptimizeOriginalGraph_FeOpDtypeJudgeAfter_Failed.txt")
+    write(tmp_path, "ge_proto_00000002_graph_1_InferShapeBlackBox.txt")
+    write(tmp_path, "ge_proto_00000003_graph_1_Build.txt")
+    (graph,) = series(tmp_path).graphs
+    assert [stage.is_failure for stage in graph.stages] == [True, True, False]
+
+
 def test_a_missing_path_is_a_dump_error(tmp_path):
     with pytest.raises(DumpError):
         discover(tmp_path / "missing")
