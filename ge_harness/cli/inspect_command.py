@@ -35,10 +35,12 @@ def run(args: argparse.Namespace) -> int:
     from ge_harness.inspection.nodes import NodeFinder
     from ge_harness.inspection.rows import SeriesRows
 
-    rows = SeriesRows() if args.html else None
-    finder = NodeFinder(compile_pattern(args.node), args.stage, rows) if args.node \
-        else None
-    found = gather(args.dump, finder or rows)
+    beat = inspect_output.Heartbeat()
+    rows = SeriesRows(beat) if args.html else None
+    finder = None
+    if args.node:
+        finder = NodeFinder(compile_pattern(args.node), args.stage, rows or beat)
+    found = gather(args.dump, finder or rows or beat)
     doc = document(found)
     if args.html and rows is not None:
         inspect_output.write_html(args.html, doc, [
@@ -52,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             overlay(found.series, args.stage), indent=1))
     status = exit_codes.OK
     if args.against:
-        status = inspect_output.show_against(args, doc, gather(args.against), found)
+        status = inspect_output.show_against(args, doc, gather(args.against, beat), found)
     elif finder is not None:
         doc["nodes"] = finder.found
         inspect_output.show_nodes(args, doc, finder.is_cut)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,23 @@ if TYPE_CHECKING:
     from ge_harness.inspection.gather import Gathered
 
 _MOST_WARNINGS = 50
+_PROGRESS_EVERY_S = 10.0
+
+
+class Heartbeat:
+    """Says every ten seconds how many stages have been read."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._last = time.monotonic()
+
+    def __call__(self, *_: object) -> None:
+        """Take in one stage."""
+        self._count += 1
+        now = time.monotonic()
+        if now - self._last >= _PROGRESS_EVERY_S:
+            self._last = now
+            console.note(f"{self._count} stages read")
 
 
 def show(args: argparse.Namespace, doc: dict[str, Any]) -> None:

@@ -75,6 +75,11 @@ def test_the_document_has_the_fields_of_the_contract():
     assert found["warnings"] == []
 
 
+def test_long_work_says_how_far_it_is(monkeypatch):
+    monkeypatch.setattr("ge_harness.cli.inspect_output._PROGRESS_EVERY_S", 0.0)
+    assert "11 stages read" in call("inspect", SERIES).stderr
+
+
 def test_one_stage_in_detail():
     done = call("inspect", SERIES, "--stage=Build", "--diff")
     assert "attribute _no_task: - -> True" in done.stdout
