@@ -31,7 +31,7 @@ from tests.dumps.mutate import mutations  # noqa: E402
 
 TIME_LIMIT_S = 5.0
 MEMORY_LIMIT_BYTES = 3 << 30
-LARGEST_SEED = 64 * 1024
+LARGEST_SEED = 24 * 1024
 EVIDENCE = {"fusion_result": fusion_result.read, "kernel_meta": kernel_meta.read,
             "plog": plog.read, "trace": trace.read}
 Reader = Callable[[bytes], Any]

@@ -54,7 +54,8 @@ def run(args: argparse.Namespace) -> int:
             overlay(found.series, args.stage), indent=1))
     status = exit_codes.OK
     if args.against:
-        status = inspect_output.show_against(args, doc, gather(args.against, beat), found)
+        other = gather(args.against, beat)
+        status = inspect_output.show_against(args, doc, other, found)
     elif finder is not None:
         doc["nodes"] = finder.found
         inspect_output.show_nodes(args, doc, finder.is_cut)
