@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Iterator
 
 _MOST_BYTES = 16 << 20
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -23,14 +22,16 @@ _PLACES = ("cache", "work", "collect")
 def kernel_hashes(dumps_dir: Path) -> tuple[tuple[str, str], ...]:
     """Return (name, sha256) of every kernel found below a run's dumps, sorted.
 
-    A name with several hashes is listed with each: then a compile of this very run did
-    not repeat itself.
+    The cache of the run comes first; what is compiled beside it (`kernel_meta`) counts
+    where the cache lacks the name. A name with several hashes in one place is listed
+    with each: then a compile of this very run did not repeat itself.
     """
-    found = set()
-    for path in _descriptions(dumps_dir):
-        kernel = _read(path)
-        if kernel is not None:
-            found.add(kernel)
+    found: set[tuple[str, str]] = set()
+    for place in _PLACES:
+        known = {name for name, _ in found}
+        kernels = (_read(path) for path in _descriptions(dumps_dir / place))
+        found.update(kernel for kernel in kernels
+                     if kernel is not None and kernel[0] not in known)
     return tuple(sorted(found))
 
 
@@ -44,15 +45,12 @@ def chip_of(dumps_dir: Path) -> str:
     return folders[0] if len(folders) == 1 else ""
 
 
-def _descriptions(dumps_dir: Path) -> Iterator[Path]:
-    for place in _PLACES:
-        try:
-            paths = sorted((dumps_dir / place).rglob("*.json"))
-        except OSError:
-            continue
-        for path in paths:
-            if not path.name.endswith("_pre.json"):
-                yield path
+def _descriptions(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.rglob("*.json")
+                      if not path.name.endswith("_pre.json"))
+    except OSError:
+        return []
 
 
 def _read(path: Path) -> tuple[str, str] | None:

@@ -1,12 +1,9 @@
-"""The whole `ge` path against the stand-in adapter: every outcome, and every mutant.
-
-Needs TensorFlow 1.15 or 2.6, the series that have an adapter. Nothing here is GE.
-"""
+"""The whole path of backend `ge`, on both routes, against the stand-in adapter."""
 
 from __future__ import annotations
 
-import hashlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,402 +11,281 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ge_harness.backends import tf_loader
-from ge_harness.records.run import FailureKind, Mode, RunFailure, RunSuccess
+from ge_harness.records.run import FailureKind, Mode, RunFailure, RunRequest, RunSuccess
 from ge_harness.records.switch import Switch, SwitchSetting, SwitchValue
-from ge_harness.switches.ge_plan import plan_ge
-from ge_harness.worker import backend_lookup
-from tests.standin import drive
-from tests.standin.contract import faults
+from ge_harness.records.tensor import Case
+from ge_harness.worker import launch
+from graphs.built import BuildOptions
 
-_VERSION = tf_loader.installed()
-_SERIES = tuple(int(part) for part in _VERSION.split(".")[:2]) if _VERSION else ()
-pytestmark = [
-    pytest.mark.tf,
-    pytest.mark.skipif(
-        _SERIES not in drive.STACKS,
-        reason=f"an adapter exists for TensorFlow 1.15 and 2.6; here is "
-               f"{_VERSION or 'none'}")]
-native = pytest.mark.skipif(
-    _SERIES != (2, 6), reason="only npu_device has a native route")
+pytestmark = pytest.mark.tf
 
-O0, O1, O3 = (SwitchSetting(level) for level in ("O0", "O1", "O3"))
-FLAGS = "--enable_autofuse=true"
-FUSING = SwitchSetting("O3", values=(
-    SwitchValue(Switch("autofuse", "AUTOFUSE_FLAGS"), FLAGS),))
-DIVISION = str(drive.ROOT / "tests/data/cases/f03_div3.py")
+ROOT = Path(__file__).resolve().parents[3]
+SITE = ROOT / "tests" / "standin" / "site"
+OPEN_GATE = "--enable_autofuse=true"
+AUTOFUSE = SwitchSetting("O3", values=(SwitchValue(
+    Switch("autofuse", "AUTOFUSE_FLAGS"), OPEN_GATE),))
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory):
-    """Abs, Relu, Exp."""
-    return drive.make_case(
-        "abs_relu_exp", tmp_path_factory.mktemp("chain"), (("x", (4, 6)),))
+def case(stack, tmp_path_factory):
+    """Return y = exp(relu(abs(x))) in float16, built once."""
+    if stack not in ((1, 15), (2, 6)):
+        pytest.skip(f"no adapter for TensorFlow {stack}")
+    if not SITE.is_dir():
+        pytest.skip("no stand-in adapter in tests/standin")
+    folder = tmp_path_factory.mktemp("case")
+    built = launch.build("abs_relu_exp", BuildOptions(dtype="float16"), folder)
+    port = built.inputs[0]
+    x = np.random.RandomState(1).uniform(-2, 2, port.spec.shape).astype(np.float16)
+    np.save(str(folder / "x.npy"), x)
+    return Case("abs_relu_exp", built.variant, 0, built.graph_path, built.inputs,
+                built.outputs, (str(folder / "x.npy"),))
 
 
-@pytest.fixture(scope="module")
-def division(tmp_path_factory):
-    """x divided by the constant 3, which TensorFlow's own rewriting would change."""
-    return drive.make_case(DIVISION, tmp_path_factory.mktemp("division"))
+class Stack:
+    """Runs requests on the stand-in and keeps its journal."""
+
+    def __init__(self, case, folder, monkeypatch):
+        self.case = case
+        self.folder = folder
+        self._patch = monkeypatch
+        path = os.pathsep.join((str(SITE), os.environ.get("PYTHONPATH", "")))
+        monkeypatch.setenv("PYTHONPATH", path.rstrip(os.pathsep))
+        monkeypatch.syspath_prepend(str(SITE))
+
+    def run(self, setting=None, standin_mode="normal", **fields):
+        """Run one request; return its outcome and what the stand-in saw."""
+        self._patch.setenv("STANDIN_MODE", standin_mode)
+        journal = self.folder / f"journal-{len(list(self.folder.iterdir()))}"
+        journal.mkdir()
+        self._patch.setenv("STANDIN_JOURNAL", str(journal))
+        fields.setdefault("timeout_s", 120.0)
+        request = RunRequest(self.case, "ge", setting=setting or SwitchSetting("O3"),
+                             **fields)
+        outcome = launch.launch([request], self.folder / "jobs")[0]
+        return outcome, [json.loads(line) for path in sorted(journal.glob("*.jsonl"))
+                         for line in path.read_text().splitlines()]
+
+    def expected(self):
+        with np.errstate(all="ignore"):
+            return np.exp(np.maximum(np.abs(np.load(self.case.input_paths[0])), 0))
 
 
 @pytest.fixture
-def job(monkeypatch, tmp_path):
-    """Launch single jobs of the backend."""
-    return drive.Driver(monkeypatch, tmp_path)
+def standin(case, tmp_path, monkeypatch):
+    return Stack(case, tmp_path, monkeypatch)
 
 
-def _success(done):
-    assert isinstance(done.result, RunSuccess), done.result.message
-    return done.result
+def _events(journal, kind):
+    return [one for one in journal if one["event"] == kind]
 
 
-def _failure(done, kind):
-    assert isinstance(done.result, RunFailure), done.result
-    assert done.result.kind is kind, done.result.message
-    return done.result.message
-
-
-# --- the command line -----------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def level_zero(tmp_path_factory):
-    """`run abs_relu_exp --backend=ge --opt-level=O0`, done once."""
-    return drive.console(tmp_path_factory.mktemp("o0"), "normal", "abs_relu_exp",
-                         "--opt-level=O0", "--shape=x:4,6")
-
-
-def test_level_o0_runs_and_ge_never_answers_e10001(level_zero):
-    assert level_zero.status == 0, level_zero.out
-    assert "E10001" not in level_zero.out + level_zero.logs()
-    levels = {event["options"]["ge.oo.level"] for event in level_zero.journal
-              if event["event"] == "init"}
-    assert levels == {"O1"}
-
-
-def test_the_run_document_holds_what_was_asked_and_what_was_sent(level_zero):
-    switches = level_zero.document["switches"]
-    assert switches["asked"]["opt_level"] == "O0"
-    sent = switches["sent"]
-    config = next(event for event in level_zero.journal if event["event"] == "config"
-                  and "fusion_switch_file" in event["entries"])
-    seen = {key: value for key, (_, value) in config["entries"].items()}
-    assert seen["oo_level"] == sent["oo_level"] == "O1"
-    assert seen["oo_constant_folding"] is False
+def test_level_o0_is_sent_as_o1_with_its_recipe_and_held_by_ge(standin):
+    setting = SwitchSetting("O0", off=(Switch("ge", "CastRemovePass"),))
+    outcome, journal = standin.run(setting)
+    assert isinstance(outcome, RunSuccess), outcome.message
+    np.testing.assert_allclose(
+        np.load(outcome.output_paths[0]).astype(np.float64),
+        standin.expected().astype(np.float64), rtol=2e-3)
+    sent = dict(outcome.sent)
+    assert sent["oo_level"] == "O1"
     assert sent["oo_constant_folding"] == "false"
-    assert seen["optimization_switch"] == sent["optimization_switch"]
-    assert seen["topo_sorting_mode"] == 3
-    assert set(seen) <= set(sent)
+    assert "CastRemovePass:off" in sent["optimization_switch"]
+    assert sent["AUTOFUSE_FLAGS"] == "(unset)"
+    status = {effect.switch.name: effect.status for effect in outcome.effects}
+    assert status["ge.oo.level"] == status["ge.oo.constantFolding"] == "proved"
+    assert status["ge.optimizationSwitch"] == "proved"
+    assert status["CastRemovePass"] == "proved"
+    assert any("offload proved for 1 graph" in note for note in outcome.notes)
+    _assert_config(journal)
+    _assert_environment(journal, outcome)
 
 
-def test_the_options_sent_for_o0_are_proved_from_the_dump(level_zero):
-    effects = {effect["switch"]["name"]: effect
-               for effect in level_zero.side("candidate")["effects"]}
-    for name in ("ge.oo.level", "ge.optimizationSwitch", "ge.oo.constantFolding",
-                 "ge.fusionSwitchFile", "ge.deterministic"):
-        assert effects[name]["status"] == "proved", effects[name]
+def _assert_config(journal):
+    config = _events(journal, "config")[0]
+    entries = config["entries"]
+    assert entries["oo_level"] == ["s", "O1"]
+    assert entries["oo_constant_folding"] == ["b", False]
+    assert entries["precision_mode_v2"] == ["s", "origin"]
+    assert entries["deterministic"] == ["i", 1]
+    assert config["optimizers"] == ["NpuOptimizer"]
+    assert config["disable_meta_optimizer"] is True
+    assert config["remapping"] == 2
+    assert config["memory_optimization"] == 1
 
 
-def test_every_job_of_ge_is_a_process_of_its_own(level_zero):
-    pids = [event["pid"] for event in level_zero.journal if event["event"] == "snapshot"]
-    assert len(pids) == len(set(pids)) == 2
+def _assert_environment(journal, outcome):
+    kinds = [one["event"] for one in journal]
+    assert kinds.index("snapshot") < kinds.index("import") < kinds.index("config")
+    seen = _events(journal, "snapshot")[0]
+    names = seen["environment"]
+    job = str(Path(outcome.output_paths[0]).parents[1])
+    for name in ("DUMP_GRAPH_PATH", "ASCEND_WORK_PATH", "ASCEND_PROCESS_LOG_PATH"):
+        assert names[name].startswith(job), name
+    assert seen["cwd"].startswith(job)
+    assert names["DUMP_GE_GRAPH"] == "2"
+    assert "AutofuseOptimize" in names["DUMP_GRAPH_LEVEL"]
+    assert names["ENABLE_HF32_EXECUTION"] == "0"
+    assert names["TF_CPP_MIN_LOG_LEVEL"] == "0"
+    assert "AUTOFUSE_FLAGS" not in names
+    assert not _events(journal, "home_cache")
 
 
-def test_no_process_but_those_of_ge_imports_the_adapter(level_zero):
-    work = {event["environment"].get("ASCEND_WORK_PATH", "")
-            for event in level_zero.journal if event["event"] == "snapshot"}
-    assert all("-ge-" in path for path in work), work
-
-
-@pytest.fixture(scope="module")
-def silent(tmp_path_factory):
-    """The plugin is missing: TensorFlow would run on the host and say nothing."""
-    return drive.console(tmp_path_factory.mktemp("silent"), "plugin_missing",
-                         "abs_relu_exp", "--shape=x:4,6")
-
-
-def test_a_silent_run_on_the_host_is_not_offloaded_with_status_3(silent):
-    assert silent.status == 3, silent.out
-    assert silent.side("candidate")["status"] == "not_offloaded"
-    assert "not_offloaded" in silent.out
-
-
-def test_a_silent_run_on_the_host_is_compared_with_nothing(silent):
-    for output in silent.document["outputs"]:
-        assert output["bit_equal"] is None
-        assert output["ulp"] is None
-        assert "candidate" not in output["vs_reference"]
-        assert output["vs_baseline"] == {}
-    jobs = sorted((silent.folder / "jobs").glob("*-ge-*"))
-    assert len(jobs) == 2
-    assert not [path for job in jobs for path in job.glob("outputs/*.npy")]
-
-
-BROKEN = {
-    "import_fails": (3, "unavailable", "libge_runner.so"),
-    "abort": (3, "unavailable", "Tdt host init failed"),
-    "hang": (4, "timeout", "--timeout"),
-}
-
-
-@pytest.mark.parametrize("mode", sorted(BROKEN))
-def test_a_broken_adapter_is_named_and_the_other_sides_are_kept(mode, tmp_path):
-    status, kind, words = BROKEN[mode]
-    done = drive.console(tmp_path, mode, "abs_relu_exp", "--shape=x:4,6",
-                         "--baseline=eager", "--timeout=25")
-    assert done.status == status, done.out
-    side = done.side("candidate")
-    assert side["status"] == kind, side
-    assert words in side["message"]
-    for name in ("eager", "reference"):
-        assert done.side(name)["status"] == "ok"
-        folder = done.folder / done.side(name)["folder"]
-        assert np.load(str(folder / "outputs" / "y.npy")).shape == (4, 6)
-
-
-def test_half_written_dumps_cost_the_proof_of_options_and_no_output(tmp_path):
-    done = drive.console(tmp_path, "half_dumps", "abs_relu_exp", "--shape=x:4,6",
-                         "--baseline=eager")
-    assert done.status == 0, done.out
-    side = done.side("candidate")
-    assert side["status"] == "ok"
-    notes = " ".join(side["notes"])
-    assert "not proved" in notes, side["notes"]
-    assert not [effect for effect in side["effects"] if effect["status"] == "proved"]
-    assert done.document["outputs"][0]["bit_equal"] is True
-
-
-# --- single jobs ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("setting", [O0, O1, O3], ids=lambda setting: setting.level)
-def test_a_whole_graph_keeps_the_contract_at_every_level(job, division, setting):
-    done = job(division, setting=setting)
-    assert faults(done, literal=("RealDiv",)) == []
-    x = np.load(division.input_paths[0])
-    np.testing.assert_array_equal(
-        np.load(_success(done).output_paths[0]), x / np.float32(3))
-
-
-def test_the_base_line_keeps_the_contract_one_session_an_operator(job, chain):
-    done = job(chain, mode=Mode.NODEWISE, setting=FUSING, want_dumps=False)
-    assert faults(done, literal=("Abs", "Relu", "Exp")) == []
-    assert [build["ops"] for build in done.events("build")] == [
-        ["Abs"], ["Relu"], ["Exp"]]
-    assert {config["entries"]["oo_level"][1] for config in done.events("config")} == {
-        "O1"}
-    assert len(done.events("session")) == 3
-
-
-def test_autofuse_is_proved_by_its_stages_and_its_operator(job, chain):
-    done = job(chain, setting=FUSING)
-    assert faults(done, autofuse=FLAGS, literal=("Abs", "Relu", "Exp")) == []
-    effects = {effect.switch.name: effect for effect in _success(done).effects}
-    assert effects["AUTOFUSE_FLAGS"].status == "proved"
-    assert "1 fused operator" in effects["AUTOFUSE_FLAGS"].evidence
-
-
-def test_an_active_pass_of_the_statistics_is_named_with_its_switch(job, division):
-    found = {each.name: each for each in _success(job(division, setting=O3)).passes}
-    assert found["RealDiv2MulsFusionPass"].effect_times == 1
-
-
-def test_a_pass_that_is_switched_off_is_proved_off(job, division):
-    switch = Switch("graph_fusion", "RealDiv2MulsFusionPass")
-    result = _success(job(division, setting=SwitchSetting("O3", off=(switch,))))
-    assert "RealDiv2MulsFusionPass" not in {each.name for each in result.passes}
-    effect = next(each for each in result.effects if each.switch == switch)
+def test_autofuse_is_seen_to_fuse_and_its_pass_is_named(standin):
+    outcome, journal = standin.run(AUTOFUSE)
+    assert isinstance(outcome, RunSuccess), outcome.message
+    names = _events(journal, "snapshot")[0]["environment"]
+    assert names["AUTOFUSE_FLAGS"] == OPEN_GATE
+    effect = next(one for one in outcome.effects
+                  if one.switch.name == "AUTOFUSE_FLAGS")
     assert effect.status == "proved"
+    assert "1 fused operators" in effect.evidence
+    assert "AutoFusePass" in {one.name for one in outcome.passes}
+    assert outcome.artifact_hashes
+    assert Path(outcome.dump_dir).is_dir()
 
 
-FAILING = {
-    "e10001": (FailureKind.INVALID_SWITCH, "E10001"),
-    "no_device": (FailureKind.UNAVAILABLE, "EE1001"),
-    "graph_fails": (FailureKind.COMPILE, "EZ3003"),
-    "run_fails": (FailureKind.RUN, "EZ9999"),
-    "unsupported": (FailureKind.NOT_OFFLOADED, "host CPU"),
-    "plugin_missing": (FailureKind.NOT_OFFLOADED, "GeOp"),
-}
+def test_the_nodewise_base_line_runs_each_operator_alone_at_o1_without_autofuse(
+        standin):
+    outcome, journal = standin.run(AUTOFUSE, mode=Mode.NODEWISE, want_dumps=False)
+    assert isinstance(outcome, RunSuccess), outcome.message
+    assert "AUTOFUSE_FLAGS" not in _events(journal, "snapshot")[0]["environment"]
+    builds = [one["ops"] for one in _events(journal, "build")]
+    assert builds == [["Abs"], ["Relu"], ["Exp"]]
+    assert {one["entries"]["oo_level"][1]
+            for one in _events(journal, "config")} == {"O1"}
+    assert dict(outcome.sent)["AUTOFUSE_FLAGS"] == "(unset)"
+    assert any("one operator a session run" in note for note in outcome.notes)
+    assert any("offload proved for 3 graphs" in note for note in outcome.notes)
+    status = {effect.switch.name: effect.status for effect in outcome.effects}
+    assert status["ge.oo.level"] == "proved"
 
 
-@pytest.mark.parametrize("mode", sorted(FAILING))
-def test_what_goes_wrong_has_its_own_kind_and_the_words_of_ge(job, chain, mode):
-    kind, words = FAILING[mode]
-    done = job(chain, mode)
-    assert words in _failure(done, kind)
+@pytest.mark.parametrize(("standin_mode", "kind", "words"), [
+    ("import_fails", FailureKind.UNAVAILABLE, "cannot open shared object file"),
+    ("plugin_missing", FailureKind.NOT_OFFLOADED, "did not register GeOp"),
+    ("unsupported", FailureKind.NOT_OFFLOADED, "ran on the host CPU"),
+    ("e10001", FailureKind.INVALID_SWITCH, "E10001"),
+    ("no_device", FailureKind.UNAVAILABLE, "ASCEND_DEVICE_ID"),
+    ("abort", FailureKind.UNAVAILABLE, "the adapter aborted the process"),
+    ("graph_fails", FailureKind.COMPILE, "GE cannot compile"),
+    ("run_fails", FailureKind.RUN, "GE failed while running"),
+    ("ignores_option", FailureKind.INVALID_SWITCH, "GE holds ge.oo.level='O1'"),
+])
+def test_each_way_to_fail_has_its_name(standin, standin_mode, kind, words):
+    outcome, _ = standin.run(standin_mode=standin_mode)
+    assert isinstance(outcome, RunFailure)
+    assert outcome.kind is kind, outcome.message
+    assert words in outcome.message
 
 
-def test_an_op_that_stays_on_the_host_makes_the_run_not_offloaded(
-        job, chain, tmp_path, monkeypatch):
-    folder = tmp_path / "opp" / "built-in" / "framework" / "tensorflow"
-    folder.mkdir(parents=True)
-    (folder / "npu_supported_ops.json").write_text(json.dumps({"Abs": {}, "Relu": {}}))
-    monkeypatch.setenv("ASCEND_OPP_PATH", str(tmp_path / "opp"))
-    assert "(Exp)" in _failure(job(chain), FailureKind.NOT_OFFLOADED)
+def test_a_hang_ends_at_the_limit(standin):
+    outcome, journal = standin.run(standin_mode="hang", timeout_s=20.0)
+    assert isinstance(outcome, RunFailure)
+    assert outcome.kind is FailureKind.TIMEOUT
+    assert _events(journal, "hang")
 
 
-def test_a_run_without_dumps_says_that_its_options_are_not_proved(job, chain):
-    result = _success(job(chain, "no_dumps"))
-    assert any("not proved" in note for note in result.notes)
-    assert not [each for each in result.effects if each.status == "proved"]
+@pytest.mark.parametrize(("standin_mode", "note"), [
+    ("half_dumps", "not closed"), ("no_dumps", "GE wrote no graph dump")])
+def test_bad_dumps_cost_evidence_and_never_the_result(standin, standin_mode, note):
+    outcome, _ = standin.run(AUTOFUSE, standin_mode=standin_mode)
+    assert isinstance(outcome, RunSuccess), outcome.message
+    assert any(note in one for one in outcome.notes), outcome.notes
+    assert any(one.status == "unproved" for one in outcome.effects)
 
 
-@pytest.mark.parametrize("name", ["ge.oo.level", "ge.deterministic"])
-def test_an_option_that_ge_holds_otherwise_is_named(job, chain, name):
-    done = job(chain, f"ignores_option:{name}")
-    effects = {effect.switch.name: effect for effect in _success(done).effects}
-    assert effects[name].status == "unproved"
-    assert any(note.startswith("NOT AS SENT") and name in note
-               for note in done.result.notes)
+def test_kernels_repeat_over_cold_starts_and_are_told_apart_where_not(standin):
+    hashes = [standin.run(AUTOFUSE, standin_mode=mode)[0].artifact_hashes
+              for mode in ("normal", "normal", "kernels_differ")]
+    assert hashes[0] == hashes[1] != hashes[2]
+    assert [name for name, _ in hashes[0]] == [name for name, _ in hashes[2]]
 
 
-def test_outputs_that_do_not_repeat_are_seen(job, chain):
-    result = _success(job(chain, "nondeterministic", repeat=3))
-    assert not result.repeatable
+def test_a_device_that_does_not_repeat_itself_is_not_repeatable(standin):
+    outcome, _ = standin.run(standin_mode="nondeterministic")
+    assert isinstance(outcome, RunSuccess)
+    assert not outcome.repeatable
 
 
-def test_kernels_hash_equal_in_two_processes_and_unequal_where_they_differ(job, chain):
-    first, second = (_success(job(chain)).artifact_hashes for _ in range(2))
-    assert first == second
-    assert [name.split("_")[1] for name, _ in first] == ["abs", "exp", "relu"]
-    third, fourth = (_success(job(chain, "kernels_differ")).artifact_hashes
-                     for _ in range(2))
-    assert [name for name, _ in third] == [name for name, _ in fourth]
-    assert not set(third) & set(fourth)
+def test_a_diagnostic_run_has_the_collecting_variable_and_the_others_never(standin):
+    outcome, journal = standin.run(options=(("collect", "on"), ("device", "3"),
+                                            ("grappler", "on")))
+    assert isinstance(outcome, RunSuccess), outcome.message
+    names = _events(journal, "snapshot")[0]["environment"]
+    assert names["NPU_COLLECT_PATH"].endswith("dumps/collect")
+    assert names["ASCEND_DEVICE_ID"] == "3"
+    assert _events(journal, "config")[0]["disable_meta_optimizer"] is False
+    assert any("its numbers are not compared" in note for note in outcome.notes)
 
 
-def test_two_configurations_never_share_a_process(job, chain):
-    done = job.all([(chain, {"setting": O1}), (chain, {"setting": O3}),
-                    (chain, {"setting": O1, "mode": Mode.NODEWISE})])
-    assert [faults(each) for each in done] == [[], [], []]
-    pids = [each.events("snapshot")[0]["pid"] for each in done]
-    assert len(set(pids)) == 3
+def test_variables_of_the_user_that_change_results_stay_out(standin, monkeypatch):
+    for name in ("AUTOFUSE_FLAGS", "NPU_COLLECT_PATH", "RANK_TABLE_FILE", "DEVICE_ID",
+                 "ASCEND_CACHE_PATH", "TF_CONFIG", "AOE_MODE"):
+        monkeypatch.setenv(name, "/tmp/of-the-user")
+    outcome, journal = standin.run()
+    assert isinstance(outcome, RunSuccess), outcome.message
+    names = _events(journal, "snapshot")[0]["environment"]
+    assert "/tmp/of-the-user" not in names.values()
+    assert ("AUTOFUSE_FLAGS", "/tmp/of-the-user") in outcome.environment.removed
 
 
-def test_variables_of_the_users_shell_do_not_reach_the_adapter(job, chain, monkeypatch):
-    for name in ("RANK_TABLE_FILE", "TF_CONFIG", "AOE_MODE", "PROFILING_MODE",
-                 "NPU_COLLECT_PATH", "AUTOFUSE_FLAGS", "DUMP_GRAPH_LEVEL",
-                 "ASCEND_GE_PY_PASS_PATH", "ENABLE_FORCE_V2_CONTROL"):
-        monkeypatch.setenv(name, "1")
-    assert faults(job(chain, setting=O3)) == []
+def test_two_runs_share_no_process_and_no_folder(standin):
+    request = RunRequest(standin.case, "ge", setting=SwitchSetting("O3"),
+                         timeout_s=120.0)
+    outcomes = launch.launch([request, request], standin.folder / "both")
+    variables = [dict(one.environment.variables) for one in outcomes]
+    assert len({one["DUMP_GRAPH_PATH"] for one in variables}) == 2
+    for one, values in zip(outcomes, variables):
+        folder = Path(values["DUMP_GRAPH_PATH"])
+        assert len(list(folder.iterdir())) == 1
+        assert str(folder).startswith(one.dump_dir)
 
 
-# --- the native route: no backend takes it, its options are planned all the same ------
+def test_a_stand_in_is_never_called_a_device(standin):
+    from ge_harness.backends.ge import GeBackend
 
-_NATIVE = """
-import json, sys
-import npu_device as npu
-options = npu.global_options()
-for name, value in json.loads(sys.argv[1]).items():
-    setattr(options, name, value)
-npu.open(0)
-"""
+    outcome, _ = standin.run()
+    label, emulated = GeBackend().describe(outcome.environment)
+    assert emulated
+    assert "not GE, not a device" in label
 
 
-def _native_switch(tmp_path, switch):
-    """Open a native device with planned options; return GE's switch and warnings."""
-    plan = plan_ge(SwitchSetting("O0"), "tf2_native", str(tmp_path))
-    options = dict(plan.options)
-    sent = dict(plan.sent)["optimization_switch"]
-    options["optimization_switch"] = switch(str(options["optimization_switch"]))
-    for text in plan.folders:
-        Path(text).mkdir(parents=True, exist_ok=True)
-    for text, content in plan.files:
-        Path(text).write_text(content)
-    (tmp_path / "journal").mkdir()
-    import os
-    variables = {**os.environ, **dict(plan.environment), "STANDIN_MODE": "normal",
-                 "PYTHONPATH": str(drive.SITE),
-                 "STANDIN_JOURNAL": str(tmp_path / "journal")}
+def _cli(standin, monkeypatch, *words):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(ROOT), str(SITE))))
     done = subprocess.run(
-        [sys.executable, "-c", _NATIVE, json.dumps(options)], env=variables, text=True,
-        cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
-    assert done.returncode == 0, done.stdout
-    events = drive.read_journal(tmp_path / "journal")
-    init = next(event for event in events if event["event"] == "init")
-    warnings = [event["text"] for event in events if event["event"] == "warning"]
-    return sent, init["options"]["ge.optimizationSwitch"], warnings
+        [sys.executable, "-m", "ge_harness", "run", "abs_relu_exp", "--backend=ge",
+         "--baseline=eager", f"--out={standin.folder / 'run'}", *words],
+        cwd=str(standin.folder), timeout=300, capture_output=True, check=False)
+    folder = standin.folder / "run"
+    return done, json.loads((folder / "run.json").read_text(encoding="utf-8"))
 
 
-@native
-def test_the_switch_of_the_native_route_ends_with_a_semicolon_and_is_whole(tmp_path):
-    sent, held, warnings = _native_switch(tmp_path, lambda text: text)
-    assert sent.endswith(":off;")
-    assert held == f"{sent}forbidden_close_pass:on"
-    assert warnings == []
+def test_the_silent_cpu_case_ends_with_3_and_compares_nothing(standin, monkeypatch):
+    monkeypatch.setenv("STANDIN_MODE", "unsupported")
+    done, run = _cli(standin, monkeypatch, "--opt-level=O1",
+                     f"--autofuse-flags={OPEN_GATE}")
+    assert done.returncode == 3
+    candidate = next(one for one in run["sides"] if one["name"] == "candidate")
+    assert candidate["status"] == "not_offloaded"
+    assert all(not one["vs_baseline"] and one["bit_equal"] is None
+               for one in run["outputs"])
+    first = done.stderr.decode("utf-8").splitlines()[0]
+    assert "AutoFuse will fuse nothing in this run: AutoFusePass belongs to level O3" \
+        in first
+    assert run["switches"]["asked"]["opt_level"] == "O1"
+    assert run["switches"]["sent"]["oo_level"] == "O1"
 
 
-@native
-def test_mutant_without_the_semicolon_loses_its_last_switch(tmp_path):
-    _, held, warnings = _native_switch(tmp_path, lambda text: text.rstrip(";"))
-    assert held.endswith(":offforbidden_close_pass:on")
-    assert any("offforbidden_close_pass" in text for text in warnings)
-
-
-# --- mutants of the backend -----------------------------------------------------------
-
-# name: (mode of the stand-in, fields of the request, op that GE must be given, words of
-# the fault that gives the mutant away).
-MUTANTS = {
-    "NoOffloadCheck": ("plugin_missing", {}, "came from the host"),
-    "NoOptimizerEntry": ("normal", {}, "host CPU"),
-    "ImportFirst": ("normal", {}, "at import"),
-    "TextForBytes": ("normal", {}, "TypeError"),
-    "WrongArm": ("normal", {}, "deterministic came through .b"),
-    "WrongKey": ("normal", {"setting": O1}, "no key opt_level"),
-    "BothPrecisionModes": ("normal", {}, "can not be assigned at the same time"),
-    "UnsentLevel": ("normal", {}, "E10001"),
-    "MetaOptimizer": ("normal", {}, "GE was not given the RealDiv"),
-    "SharedFolder": ("normal", {}, "is not a folder of the job"),
-    "FlagsInBaseLine": ("normal", {"mode": Mode.NODEWISE}, "gate of AutoFuse was open"),
-    "ShortListDumps": ("normal", {}, "hides AutoFuser_AfterLowering"),
-    "StatisticsAtTheEnd": ("normal", {"setting": O3}, "export_compile_stat is 1"),
-}
-
-
-def _mutant(job, monkeypatch, name, case, mode, fields):
-    full = f"tests.standin.mutants:{name}"
-    monkeypatch.setenv(backend_lookup.TEST_VARIABLE, full)
-    return job(case, mode, backend=full, **fields)
-
-
-def test_the_unchanged_backend_has_no_fault_on_the_way_the_mutants_take(
-        job, division, monkeypatch):
-    done = _mutant(job, monkeypatch, "Unchanged", division, "normal", {})
-    assert faults(done, literal=("RealDiv",)) == []
-
-
-@pytest.mark.parametrize("name", sorted(MUTANTS))
-def test_mutant_is_noticed(job, division, monkeypatch, name):
-    mode, fields, words = MUTANTS[name]
-    done = _mutant(job, monkeypatch, name, division, mode, fields)
-    found = faults(done, literal=("RealDiv",))
-    assert any(words in fault for fault in found), found
-
-
-@pytest.mark.skipif(_SERIES != (1, 15), reason="npu_init belongs to npu_bridge")
-def test_mutant_that_imports_npu_init_is_noticed(job, division, monkeypatch):
-    done = _mutant(job, monkeypatch, "NpuInit", division, "normal", {})
-    assert any("npu_init" in fault for fault in faults(done))
-
-
-def test_mutant_that_trusts_its_options_hides_what_the_good_one_says(
-        job, division, monkeypatch):
-    done = _mutant(job, monkeypatch, "NoReadBack", division, "ignores_option", {})
-    assert faults(done) == []
-    assert any("NOT AS SENT" in fault for fault in faults(
-        job(division, "ignores_option")))
-
-
-def test_mutant_with_late_statistics_loses_the_active_passes(job, division, monkeypatch):
-    done = _mutant(job, monkeypatch, "StatisticsAtTheEnd", division, "normal",
-                   {"setting": O3})
-    assert "RealDiv2MulsFusionPass" not in {
-        each.name for each in _success(done).passes}
-
-
-def test_outputs_and_their_recorded_hashes_are_the_same_bytes(job, chain):
-    result = _success(job(chain))
-    array = np.load(result.output_paths[0])
-    assert result.output_hashes[0][0] == hashlib.md5(array.tobytes()).hexdigest()
+def test_a_run_by_command_holds_asked_and_sent(standin, monkeypatch):
+    done, run = _cli(standin, monkeypatch, "--opt-level=O0", "--collect",
+                     "--disable-pass=CastRemovePass")
+    assert done.returncode == 0, done.stderr
+    assert run["verdict"] == "agrees"
+    assert run["backend"]["emulated"] is True
+    assert run["switches"]["asked"]["opt_level"] == "O0"
+    assert run["switches"]["sent"]["oo_level"] == "O1"
+    assert "diagnostic" in {one["name"] for one in run["sides"]}
+    assert "outputs_diagnostic" not in run["artifacts"]
+    assert all(set(one["vs_reference"]) == {"eager", "candidate"}
+               for one in run["outputs"])
