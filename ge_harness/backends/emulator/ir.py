@@ -315,8 +315,9 @@ class AscRegion:
             tensors are stored, hence rounded).
         fuse_types: of all its AscGraphs, sorted.
         graphs: in execution order.
-        inputs: ports read from outside, in order, constants included.
+        inputs: ports read from memory, in order, loaded constants included.
         outputs: ports that leave the kernel, in order.
+        constants: the Const nodes behind literals and compile-time arguments.
     """
 
     name: str
@@ -325,6 +326,7 @@ class AscRegion:
     graphs: tuple[AscGraph, ...]
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    constants: tuple[Node, ...] = ()
 
 
 Kernel = Union[Node, AscRegion]

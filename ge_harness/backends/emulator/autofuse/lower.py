@@ -1,8 +1,10 @@
 """Stage A: lowering. Every output becomes a kernel box; open boxes are inlined.
 
-Source: reference: autofuse_fusion_rules.md sections 2.1 and 4. Two points the reference
-leaves open are taken so: a general Reshape closes its input and is itself an open view
-(views of size-1 axes are inlined), and a box's kind is that of its last operator.
+Source: reference: autofuse_fusion_rules.md sections 2.1 and 4. Points that the
+reference leaves open are taken so (docs/emulator.md): a general Reshape closes its
+input and is itself an open view, while views of size-1 axes are inlined; a result that
+its reader broadcasts is closed (worked example 4 needs that); a box is named after the
+kind of its last operator.
 """
 
 from __future__ import annotations
@@ -105,6 +107,7 @@ class _Lowering:
         """Make the node's boxes; return why it cannot be."""
         if self._must_close_inputs(node):
             self._close_inputs(node)
+        self._close_broadcast_inputs(node)
         nodes = self._inline(node)
         if self._is_over(nodes):
             self._close_inputs(node)
@@ -130,6 +133,16 @@ class _Lowering:
         if kind == table.SLICE:
             return "Slice" not in self.graph.nodes[node.inputs[0].node].type
         return False
+
+    def _close_broadcast_inputs(self, node: Node) -> None:
+        """Close what is computed on fewer elements than the node has."""
+        if table.KINDS[node.type] != table.POINTWISE:
+            return
+        for port in node.inputs:
+            box = self.boxes.get(port)
+            if box is not None and box.compute and (
+                    self.graph.desc(port).shape != node.outputs[0].shape):
+                self._close(port)
 
     def _only_ones(self, node: Node) -> bool:
         """Say whether a Reshape only adds or drops axes of length 1."""

@@ -24,6 +24,7 @@ from ge_harness.backends.emulator.autofuse import (
 from ge_harness.backends.emulator.autofuse.specs import AutoFuseOptions
 from ge_harness.backends.emulator.autofuse.unit import Part, Unit, Units
 from ge_harness.backends.emulator.ir import (
+    DATA_TYPE,
     AscGraph,
     AscRegion,
     Graph,
@@ -111,7 +112,7 @@ def as_graph(units: Units) -> Graph:
     def moved(ports: Iterable[Port]) -> tuple[Port, ...]:
         return tuple(where.get(port, port) for port in ports)
 
-    nodes: list[Node] = []
+    nodes = [node for node in source if node.is_const or node.type == DATA_TYPE]
     for each in units.units.values():
         if each.node is not None:
             nodes.append(_with_inputs(each.node, moved(each.node.inputs)))
@@ -168,8 +169,11 @@ def region(units: Units, each: Unit, options: AutoFuseOptions) -> AscRegion:
     graphs = tuple(_asc_graph(units, each, part, options)
                    for part in _part_order(units, each))
     kinds = tuple(sorted(each.kinds))
+    hidden = dict.fromkeys(port.node for graph in graphs
+                           for port in (*graph.scalars, *graph.static))
+    constants = tuple(units.graph.nodes[name] for name in hidden)
     return AscRegion(each.name, each.type, kinds, graphs, units.inputs(each),
-                     each.outputs)
+                     each.outputs, constants)
 
 
 def _part_order(units: Units, each: Unit) -> list[Part]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any, Callable, Iterator
 
 import numpy as np
 
@@ -31,6 +31,14 @@ class Pass:
     name: str
     label: str
     run: Rewrite
+
+
+def each(graph: Graph) -> Iterator[Node]:
+    """Yield the nodes of a graph that changes meanwhile, each as it is then."""
+    for name in list(graph.nodes):
+        node = graph.nodes.get(name)
+        if node is not None:
+            yield node
 
 
 def bypass(graph: Graph, node: Node, port: Port) -> None:
@@ -75,7 +83,7 @@ def drop_unread_constants(graph: Graph) -> None:
     used = {port.node for node in graph for port in node.inputs}
     used |= {name for node in graph for name in node.controls}
     used |= {port.node for port in graph.output_ports()}
-    for node in list(graph):
+    for node in each(graph):
         if node.is_const and node.name not in used:
             graph.remove(node.name)
 

@@ -25,7 +25,7 @@ def constant_folding(graph: Graph) -> int:
     Result: Const dynamic_const_0 --y, with _is_from_constant_folding
     """
     count = 0
-    for node in list(graph):
+    for node in base.each(graph):
         inputs = [graph.nodes[port.node] for port in node.inputs]
         if (not inputs or not node.op or node.type in _NEVER
                 or node.controls or not all(each.is_const for each in inputs)):
@@ -49,7 +49,7 @@ def dimension_compute(graph: Graph) -> int:
     Result: Const [2, 3] --s
     """
     count = 0
-    for node in list(graph):
+    for node in base.each(graph):
         if node.type not in _OF_SHAPE or node.controls:
             continue
         tensors = [Tensor(np.broadcast_to(np.zeros((), np.int8),
@@ -69,7 +69,7 @@ def empty_const(graph: Graph) -> int:
     Result: Const [0,4] --y
     """
     count = 0
-    for node in list(graph):
+    for node in base.each(graph):
         empty = node.outputs and all(desc.size == 0 for desc in node.outputs)
         if not empty or node.is_const or node.type in _NEVER or node.controls:
             continue

@@ -7,8 +7,20 @@ from __future__ import annotations
 
 import dataclasses
 
-from ge_harness.backends.emulator.ir import CONST_TYPES, DATA_TYPE, Graph, Node, Port
+import numpy as np
+
+from dumps.graphdef import AttrValue
+from ge_harness.backends.emulator import values
+from ge_harness.backends.emulator.ir import (
+    CONST_TYPES,
+    DATA_TYPE,
+    NO_ORIGIN,
+    Graph,
+    Node,
+    Port,
+)
 from ge_harness.backends.emulator.passes import base
+from ge_harness.interpreter.value import Tensor
 
 _NEVER_EQUAL = (DATA_TYPE, "AscBackend", "FusedAscBackend", "Assert", "NoOp",
                 "CheckNumerics")
@@ -17,7 +29,7 @@ _NEVER_EQUAL = (DATA_TYPE, "AscBackend", "FusedAscBackend", "Assert", "NoOp",
 def _drop(graph: Graph, kinds: tuple[str, ...]) -> int:
     """Let the readers of one-input nodes read what those read."""
     count = 0
-    for node in list(graph):
+    for node in base.each(graph):
         if node.type in kinds and len(node.outputs) == 1 and node.inputs:
             base.bypass(graph, node, node.inputs[0])
             count += 1
@@ -78,7 +90,7 @@ def no_use_reshape(graph: Graph) -> int:
     Result: x [2,3] --y
     """
     count = 0
-    for node in list(graph):
+    for node in base.each(graph):
         if node.type == "Reshape" and (
                 graph.desc(node.inputs[0]).shape == node.outputs[0].shape):
             base.bypass(graph, node, node.inputs[0])
@@ -95,7 +107,7 @@ def unchanged_transpose(graph: Graph) -> int:
     Result: x --y
     """
     count = 0
-    for node in list(graph):
+    for node in base.each(graph):
         if node.type != "Transpose":
             continue
         order = base.const_values(graph, node.inputs[1])
@@ -135,7 +147,7 @@ def add_n(graph: Graph) -> int:
     Result: x --y
     """
     count = 0
-    for node in list(graph):
+    for node in base.each(graph):
         if node.type == "AddN" and len(node.inputs) == 1:
             base.bypass(graph, node, node.inputs[0])
             count += 1
@@ -245,13 +257,28 @@ def useless_binary(graph: Graph) -> int:
             found = base.const_values(graph, node.inputs[slot])
             if found is None or not found.size or not (found == neutral).all():
                 continue
-            if graph.desc(node.inputs[1 - slot]).shape == node.outputs[0].shape:
-                base.bypass(graph, node, node.inputs[1 - slot])
-                count += 1
-                break
+            kept = node.inputs[1 - slot]
+            if graph.desc(kept).shape == node.outputs[0].shape:
+                base.bypass(graph, node, kept)
+            else:
+                _broadcast(graph, node, kept)
+            count += 1
+            break
     if count:
         base.drop_unread_constants(graph)
     return count
+
+
+def _broadcast(graph: Graph, node: Node, kept: Port) -> None:
+    """Turn a node into a BroadcastTo of one of its inputs."""
+    shape = np.asarray(node.outputs[0].shape, dtype=np.int32)
+    name = base.fresh_name(graph, "dynamic_const")
+    sizes = values.make_const(name, Tensor(shape, "int32"), NO_ORIGIN)
+    graph.put_before(sizes, node.name)
+    attrs = (("T", AttrValue("type", node.outputs[0].dtype)),
+             ("Tidx", AttrValue("type", "int32")))
+    graph.put(dataclasses.replace(node, type="BroadcastTo", op="BroadcastTo",
+                                  inputs=(kept, sizes.port), attrs=attrs))
 
 
 def cast_pair(graph: Graph) -> int:
