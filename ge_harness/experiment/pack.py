@@ -76,7 +76,7 @@ def pack(run_dirs: Sequence[Path], target: Path, limit_bytes: int, *,
                 packer.find(name, root)
             packer.add_all()
             report = PackReport(
-                str(target), 0, limit_bytes, tuple(packer.packed),
+                target.name, 0, limit_bytes, tuple(packer.packed),
                 tuple(packer.left_out), sum(one.removed for one in packer.packed),
                 VERSION)
             packer.write(MANIFEST, redactor.text(
@@ -88,7 +88,7 @@ def pack(run_dirs: Sequence[Path], target: Path, limit_bytes: int, *,
             aside.unlink()
         raise UsageError(f"{target}: cannot write the archive: {error.strerror}; give "
                          "another file with --out=FILE") from error
-    return PackReport(report.archive, size_bytes, limit_bytes, report.files,
+    return PackReport(str(target), size_bytes, limit_bytes, report.files,
                       report.left_out, report.removed, VERSION)
 
 

@@ -42,8 +42,8 @@ class PackReport:
     """An archive.
 
     Attributes:
-        archive: the file.
-        size_bytes: its size, in bytes.
+        archive: the file; its name alone in the list inside it.
+        size_bytes: its size, in bytes; 0 in the list inside it.
         limit_bytes: the limit it keeps to, in bytes.
         files: what is in it, in order.
         left_out: what is not, in order.
