@@ -120,8 +120,11 @@ class GrapplerGraph(Compiled):
                     for name, value in self._options.items() if value is not None)
         notes = ("fetched through an Identity",)
         if self._ran is None or not self._request.want_dumps:
-            return Evidence(route=self._program.route, notes=notes,
-                            sent=tuple(sorted(sent.items())))
+            return Evidence(
+                effects=grappler_passes.unproved(
+                    self._request.setting, "no dumps were asked for"),
+                route=self._program.route, notes=notes,
+                sent=tuple(sorted(sent.items())))
         found = grappler_passes.find(
             self._request.setting, self._version, self._ran, self._again
             if self._duration_s <= _LONGEST_RERUN_S else None)

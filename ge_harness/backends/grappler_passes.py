@@ -70,11 +70,7 @@ def find(setting: SwitchSetting, version: str, ran: Ran, again: Again | None) ->
         named = _by_name(ran, whole)
         notes += ("a run takes too long to find the optimizers by running again; they "
                   "are told by the names of nodes",)
-        effects = tuple(
-            SwitchEffect(switch, asked, "unproved", "not run again: too slow")
-            for asked, chosen in (("off", setting.off), ("on", setting.on))
-            for switch in chosen)
-        return Found(named, effects, notes)
+        return Found(named, unproved(setting, "not run again: too slow"), notes)
     passes: tuple[ActivePass, ...] = ()
     if whole is not None or before is None:
         passes = _by_running(setting, version, after, again)
@@ -82,6 +78,13 @@ def find(setting: SwitchSetting, version: str, ran: Ran, again: Again | None) ->
         passes = (_pass(_SEVERAL, whole, "the graph that ran differs from the one "
                         "Grappler got, whichever single optimizer is off"),)
     return Found(passes, _effects(setting, after, again), notes)
+
+
+def unproved(setting: SwitchSetting, why: str) -> tuple[SwitchEffect, ...]:
+    """Return the effects of switches that nothing was done to prove."""
+    return tuple(SwitchEffect(switch, asked, "unproved", why)
+                 for asked, chosen in (("off", setting.off), ("on", setting.on))
+                 for switch in chosen)
 
 
 def _by_running(setting: SwitchSetting, version: str, after: graph_structure.Structure,

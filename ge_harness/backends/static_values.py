@@ -10,7 +10,7 @@ from typing import Any, Sequence
 
 import numpy as np
 
-from ge_harness.backends import node_walk, tf_loader
+from ge_harness.backends import node_walk, tf_loader, tf_nodes
 from ge_harness.backends.base import BackendFailure
 from ge_harness.records.run import FailureKind
 from ge_harness.records.tensor import Port
@@ -41,7 +41,7 @@ def find(tf: Any, steps: Sequence[node_walk.Step], inputs: Sequence[Port],
     for step in steps:
         node = step.node
         if node.op == "Const":
-            known[f"{node.name}:0"] = tf_loader.constant_array(tf, node)
+            known[f"{node.name}:0"] = tf_nodes.constant_array(tf, node)
             reached.add(f"{node.name}:0")
             continue
         outputs = graph.get_operation_by_name(node.name).outputs

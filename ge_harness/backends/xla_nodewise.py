@@ -14,7 +14,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from ge_harness.backends import node_walk, static_values, tf_loader
+from ge_harness.backends import node_walk, static_values, tf_loader, tf_nodes
 from ge_harness.backends.base import BackendFailure
 from ge_harness.backends.static_values import strip
 from ge_harness.backends.xla_program import (
@@ -36,7 +36,8 @@ class NodePlan(NamedTuple):
     """What the walk over a graph needs.
 
     Attributes:
-        steps: nodes in order, those left out whose outputs are all known.
+        steps: nodes in order, but for those whose outputs are all known and those
+            without outputs (Assert, NoOp), which XLA drops from a whole graph too.
         known: "node:index" -> array of what is known without running.
         compiled: names of the nodes that XLA compiles.
     """
@@ -57,7 +58,7 @@ def plan(tf: Any, case: Case, threads: int) -> NodePlan:
     steps = node_walk.plan(graph_def, fetches, [port.tensor for port in case.inputs])
     known = static_values.find(tf, steps, case.inputs, threads)
     left = tuple(step for step in steps if f"{step.node.name}:0" not in known
-                 and step.node.op not in ("NoOp",))
+                 and tf_nodes.op_definition(step.node.op).output_arg)
     compiled = tuple(step.node.name for step in left
                      if step.node.op not in _PASSED_ON)
     return NodePlan(left, known, compiled)
@@ -210,7 +211,7 @@ def one_node(tf: Any, node: Any, fixed: Mapping[int, np.ndarray],
     """
     inputs = [tf.constant(fixed[place]) if place in fixed else moving[place]
               for place in range(len(fixed) + len(moving))]
-    return tf_loader.trace_node(tf, node, inputs)
+    return tf_nodes.trace_node(tf, node, inputs)
 
 
 def place(node: Any) -> str:

@@ -21,6 +21,7 @@ FIELD = {
     "zeros": {"x": f32(0.0, -0.0)},
     "reductions": {"x": np.full((3, 2), 10000, np.float16)},
     "checked": {"x": f32(1, np.nan)},
+    "asserted": {"x": f32(-1)},
     "square": {"x": f32(1, 1e-30, 3.3)},
     "text": {"x": f32(1, 2)},
 }

@@ -36,6 +36,12 @@ def _checked(tf, dtype, x):
     return [tf.debugging.check_numerics(x, "field case")]
 
 
+def _asserted(tf, dtype, x):
+    check = tf.raw_ops.Assert(condition=tf.reduce_all(x > 0), data=[x], summarize=3)
+    with tf.control_dependencies([check]):
+        return [x * tf.constant(2, dtype)]
+
+
 def _movement(tf, dtype, x):
     moved = tf.transpose(x)
     return [tf.concat([moved[1:3], moved[0:1]], axis=0)]
@@ -77,7 +83,8 @@ def _given_back(tf, dtype, x):
 GRAPHS = {
     "log_exp": _log_exp, "reciprocals": _reciprocals, "divisions": _divisions,
     "cancel": _cancel, "times_one": _times_one, "zeros": _zeros,
-    "reductions": _reductions, "checked": _checked, "movement": _movement,
+    "reductions": _reductions, "checked": _checked, "asserted": _asserted,
+    "movement": _movement,
     "square": _square, "chain": _chain, "text": _text, "shapes": _shapes,
     "layernorm": _layernorm, "given_back": _given_back,
 }

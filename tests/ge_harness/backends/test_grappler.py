@@ -25,12 +25,12 @@ def _field(graph, **job):
 JOBS = {
     **{graph: _field(graph) for graph in (
         "log_exp", "reciprocals", "divisions", "cancel", "times_one", "zeros",
-        "reductions", "checked", "square", "text")},
+        "reductions", "checked", "asserted", "square", "text")},
     "reciprocals/off": _field("reciprocals", off=[ARITHMETIC]),
     "divisions/off": _field("divisions", off=[FOLDING, "loop_optimization"]),
     "square/off": _field("square", off=[ARITHMETIC]),
     "square/misspelt": _field("square", off=["remaping"]),
-    "square/without dumps": _field("square", dumps=False),
+    "square/without dumps": _field("square", dumps=False, off=[ARITHMETIC]),
     "checked/stripped": _field("checked", on=["debug_stripper"]),
     "movement": {"graph": "movement", "backend": "grappler", "dtype": "bfloat16",
                  "inputs": {"x": ODD}},
@@ -124,9 +124,11 @@ def test_half_precision_reductions_are_those_of_eager(runs):
 
 
 @pytest.mark.tf
-def test_check_numerics_raises_unless_the_optimizer_strips_it(runs):
+def test_checks_raise_unless_the_optimizer_strips_them(runs):
     assert runs["checked"]["failure"] == "run"
     assert "Tensor had NaN" in runs["checked"]["message"]
+    assert runs["asserted"]["failure"] == "run"
+    assert "assertion failed" in runs["asserted"]["message"]
     assert np.isnan(_out(runs, "checked/stripped")).tolist() == [False, True]
     assert _status(runs["checked/stripped"]) == {"debug_stripper": "proved"}
 
@@ -170,6 +172,7 @@ def test_what_was_sent_and_ran_is_recorded(runs):
 @pytest.mark.tf
 def test_without_dumps_nothing_is_run_again(runs):
     assert runs["square/without dumps"]["passes"] == []
+    assert _status(runs["square/without dumps"]) == {ARITHMETIC: "unproved"}
 
 
 def test_switches_need_no_tensorflow():

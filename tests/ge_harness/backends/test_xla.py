@@ -34,7 +34,7 @@ MOVED = {"graph": "movement", "dtype": "bfloat16", "inputs": {"x": ODD}}
 JOBS = {
     **{f"{graph}/{kind}": _field(graph, **job)
        for graph in ("log_exp", "reciprocals", "divisions", "cancel", "times_one",
-                     "zeros", "reductions", "checked", "square")
+                     "zeros", "reductions", "checked", "asserted", "square")
        for kind, job in (("eager", {"backend": "eager"}), ("whole", {}),
                          ("nodewise", {"mode": "nodewise"}))},
     **{f"{graph}/algsimp off": _field(graph, off=["algsimp"])
@@ -198,10 +198,14 @@ def test_half_precision_reductions_are_exact_under_xla(runs):
     assert eager == [59968, 9992, 8]
 
 
-def test_check_numerics_raises_op_by_op_and_returns_under_xla(runs):
+def test_checks_raise_op_by_op_and_are_dropped_under_xla(runs):
     assert runs["checked/eager"]["failure"] == "run"
     assert "Tensor had NaN" in runs["checked/eager"]["message"]
     assert np.isnan(_out(runs, "checked/whole")).tolist() == [False, True]
+    assert runs["asserted/eager"]["failure"] == "run"
+    assert "assertion failed" in runs["asserted/eager"]["message"]
+    for kind in ("whole", "nodewise"):
+        assert _same(_out(runs, f"asserted/{kind}"), f32(-2))
 
 
 def test_a_string_op_is_a_failure_of_the_compilation(runs):
