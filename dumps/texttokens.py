@@ -21,6 +21,8 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 _SPACE = re.compile(rb"[ \t\r\n\f\v]*")
 _CLOSERS = {b"{": b"}", b"<": b">"}
 _MOST_PROBLEMS = 2000
+# Text that TextFormat prints is not read here; this much takes some seconds.
+_MOST_TOKENS = 2000000
 _WORD, _MARK, _QUOTE, _OTHER, _END = 1, 2, 3, 4, 0
 
 
@@ -65,6 +67,7 @@ class _TokenReader:
         self._stack: list[tuple[Items, str | None, bytes]] = []
         self._too_deep = 0
         self._problems = 0
+        self._tokens = 0
 
     def run(self) -> None:
         """Read to the end of the text."""
@@ -88,6 +91,12 @@ class _TokenReader:
 
     def _next(self) -> tuple[int, bytes]:
         """Return the next token, comments left out; a quote gives the whole string."""
+        self._tokens += 1
+        if self._tokens == _MOST_TOKENS:
+            rest = len(self._data) - self._place
+            self._log.add(self._line_here(), "irregular text of more than "
+                          f"{_MOST_TOKENS:,} words; the last {rest:,} bytes left out")
+            self._place = len(self._data)
         while True:
             match = _TOKEN.match(self._data, self._place)
             if match is None or (match.lastindex is None
