@@ -15,7 +15,13 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from ge_harness.backends import ge_errors, node_walk, tf_loader, xla_nodewise
+from ge_harness.backends import (
+    ge_errors,
+    node_walk,
+    tf_loader,
+    tf_nodes,
+    xla_nodewise,
+)
 from ge_harness.backends.base import BackendFailure
 from ge_harness.backends.ge_offload import OffloadProof
 from ge_harness.backends.static_values import is_floating
@@ -176,7 +182,7 @@ class _Node:
                     name=f"in{place}")
                 tensors.append(self._places[place])
             try:
-                self._fetches = tf_loader.trace_node(tf, node, tensors)
+                self._fetches = tf_nodes.trace_node(tf, node, tensors)
             except (ValueError, TypeError, KeyError, tf.errors.OpError) as error:
                 raise BackendFailure(
                     FailureKind.BUILD, f"{xla_nodewise.place(node)} alone makes no "

@@ -258,6 +258,7 @@ def _cli(standin, monkeypatch, *words):
          "--baseline=eager", f"--out={standin.folder / 'run'}", *words],
         cwd=str(standin.folder), timeout=300, capture_output=True, check=False)
     folder = standin.folder / "run"
+    assert (folder / "run.json").is_file(), done.stderr.decode("utf-8")
     return done, json.loads((folder / "run.json").read_text(encoding="utf-8"))
 
 
@@ -279,7 +280,7 @@ def test_the_silent_cpu_case_ends_with_3_and_compares_nothing(standin, monkeypat
 
 def test_a_run_by_command_holds_asked_and_sent(standin, monkeypatch):
     done, run = _cli(standin, monkeypatch, "--opt-level=O0", "--collect",
-                     "--disable-pass=CastRemovePass")
+                     "--disable-pass=ge:CastRemovePass")
     assert done.returncode == 0, done.stderr
     assert run["verdict"] == "agrees"
     assert run["backend"]["emulated"] is True
