@@ -1,0 +1,1 @@
+"""Explained bits: hypotheses under which the interpreter reproduces compiled bits."""
