@@ -266,8 +266,9 @@ def _native_switch(tmp_path, switch):
                  "PYTHONPATH": str(drive.SITE),
                  "STANDIN_JOURNAL": str(tmp_path / "journal")}
     done = subprocess.run(
-        [sys.executable, "-c", _NATIVE, json.dumps(options)], env=variables, text=True,
-        cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
+        [sys.executable, "-c", _NATIVE, json.dumps(options)], env=variables,
+        cwd=str(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=120)
     assert done.returncode == 0, done.stdout
     events = drive.read_journal(tmp_path / "journal")
     init = next(event for event in events if event["event"] == "init")
