@@ -11,6 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ge_harness.backends.base import Probe
+from ge_harness.backends.ge_machine import Machine
+from ge_harness.backends.ge_probe import probe_active
+from ge_harness.experiment import doctor
 from ge_harness.records.run import FailureKind, Mode, RunFailure, RunRequest, RunSuccess
 from ge_harness.records.switch import Switch, SwitchSetting, SwitchValue
 from ge_harness.records.tensor import Case
@@ -290,3 +294,26 @@ def test_a_run_by_command_holds_asked_and_sent(standin, monkeypatch):
     assert "outputs_diagnostic" not in run["artifacts"]
     assert all(set(one["vs_reference"]) == {"eager", "candidate"}
                for one in run["outputs"])
+
+
+@pytest.mark.parametrize(("standin_mode", "usable"), [
+    ("normal", True), ("plugin_missing", False), ("import_fails", False)])
+def test_auto_takes_ge_only_where_its_adapter_is_active(standin, standin_mode, usable):
+    environ = {**os.environ, "STANDIN_MODE": standin_mode}
+    probe = probe_active(Machine(environ))
+    assert probe.usable is usable, probe.reason
+
+
+@pytest.mark.parametrize(("standin_mode", "usable", "words"), [
+    ("normal", True, "ran in"), ("unsupported", False, "not_offloaded"),
+    ("no_dumps", True, "not proved")])
+def test_doctor_runs_a_small_graph_once_everything_else_is_there(
+        standin, monkeypatch, standin_mode, usable, words):
+    monkeypatch.setenv("STANDIN_MODE", standin_mode)
+    monkeypatch.setattr(doctor, "probe_ge", lambda machine: Probe(True, "all there"))
+    report = doctor.examine("ge", dict(os.environ), standin.folder / "doctor",
+                            lambda text: None)
+    assert report.works is usable
+    check = report.backends[0].checks[-1]
+    assert check.what == "small run"
+    assert words in check.found
