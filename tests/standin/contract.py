@@ -90,6 +90,8 @@ def _config(config, folder):
             found.append(f"{key}={value!r} is not in the job's folder")
     if config["optimizers"] != ["NpuOptimizer"]:
         found.append(f"optimizers {config['optimizers']}")
+    if not config["allow_soft_placement"]:
+        found.append("soft placement is off")
     if config["remapping"] != _OFF:
         found.append("remapping is not off")
     if config["memory_optimization"] != _NO_MEM_OPT:

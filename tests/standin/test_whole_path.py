@@ -222,6 +222,25 @@ def test_a_pass_that_is_switched_off_is_proved_off(job, division):
     assert effect.status == "proved"
 
 
+def test_tensors_dumped_on_request_are_those_of_the_run(job, chain):
+    done = job(chain, options=(("data_dump", "tensor"),))
+    assert faults(done, literal=("Abs", "Relu", "Exp")) == []
+    files = {path.name.split(".")[0]: path
+             for path in (done.folder / "dumps" / "dump").rglob("*") if path.is_file()}
+    assert sorted(files) == ["Abs", "Exp", "Relu"]
+    y = np.load(_success(done).output_paths[0])
+    assert files["Exp"].read_bytes().endswith(y.tobytes())
+
+
+def test_statistics_dumped_on_request_are_those_of_the_run(job, chain):
+    done = job(chain, options=(("data_dump", "stats"),))
+    y = np.load(_success(done).output_paths[0])
+    path = next((done.folder / "dumps" / "dump").rglob("Exp.*.csv"))
+    row = next(line for line in path.read_text().splitlines()
+               if line.startswith("Output,0,"))
+    assert row.split(",")[3:7] == ["DT_FLOAT16", "ND", "4x6", f"{float(y.max()):g}"]
+
+
 def test_an_op_that_stays_on_the_host_makes_the_run_not_offloaded(
         job, chain, tmp_path, monkeypatch):
     folder = tmp_path / "opp" / "built-in" / "framework" / "tensorflow"

@@ -14,7 +14,8 @@ Node = namedtuple("Node", "name type inputs ports value origins")
 HOST = ("_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv", "StringJoin",
         "NoOp")
 SOURCES = ("_Arg", "_Recv", "Placeholder")
-_NAMES = {
+# NumPy's name -> GE's
+NAMES = {
     "float16": "DT_FLOAT16", "float32": "DT_FLOAT", "bfloat16": "DT_BF16",
     "float64": "DT_DOUBLE", "int32": "DT_INT32", "int64": "DT_INT64",
     "int8": "DT_INT8", "uint8": "DT_UINT8", "int16": "DT_INT16",
@@ -25,7 +26,7 @@ _NAMES = {
 
 def dtype_name(dtype):
     """Return GE's name of a TensorFlow dtype, "" where it has none."""
-    return _NAMES.get(dtype.base_dtype.name, "")
+    return NAMES.get(dtype.base_dtype.name, "")
 
 
 def nodes_of(graph_def, tf, graph, fetches=()):

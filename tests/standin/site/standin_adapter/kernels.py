@@ -9,7 +9,7 @@ import shutil
 
 from standin_adapter import graph, state
 
-SOC = "Ascend910B3"
+SOC = "AscendStandIn"
 
 
 class Kernels:

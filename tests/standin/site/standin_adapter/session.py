@@ -14,10 +14,11 @@ from collections import namedtuple
 
 import numpy as np
 
-from standin_adapter import config, dumps, engine, graph, kernels, state
+from standin_adapter import config, data_dump, dumps, engine, graph, kernels, state
 
-# partition: the GraphDef that RunMetadata shows. offloaded: it holds a GeOp.
-_Built = namedtuple("_Built", "partition offloaded")
+# partition: the GraphDef that RunMetadata shows. offloaded: it holds a GeOp. name and
+# nodes: the graph as GE holds it after its passes.
+_Built = namedtuple("_Built", "partition offloaded name nodes")
 _HELD = "_standin_held"
 
 
@@ -41,7 +42,10 @@ class Adapter:
                 json.dump({"op": self.rejected}, out)
 
     def compile(self, nodes, name, graph_id, session_id, options):
-        """Write what GE and its engines write while they build one graph."""
+        """Write what GE and its engines write while they build one graph.
+
+        Returns the nodes as they are after the last stage.
+        """
         found = dumps.stages(nodes, options)
         shown = {"GlobalOptions": altered(engine.ENGINE.options),
                  "SessionOptions": altered(options), "GraphOptions": {
@@ -55,6 +59,7 @@ class Adapter:
                       ops=[node.type for node in graph.compute(nodes)])
         state.say("I", "The model has been compiled on the Ascend AI processor, "
                   f"current graph id is: {graph_id}")
+        return found[-1][1]
 
 
 def altered(options):
@@ -84,6 +89,7 @@ class Session:
         self._id = None
         self._options = None
         self._graphs = 0
+        self._steps = {}
 
     def run(self, original, call):
         """Run once; `call` holds Session.run's own arguments."""
@@ -112,6 +118,7 @@ class Session:
                 "FAILED, Error Message is : EZ9999: Inner Error!")
         self._adapter.runs += 1
         state.journal("run", number=self._adapter.runs)
+        self._dump(original, call[1], built)
         return _perturbed(values, self._adapter.runs)
 
     def close(self):
@@ -156,7 +163,7 @@ class Session:
         self._adapter.rejected += [
             {"name": node.name, "type": node.type} for node in left]
         if not taken:
-            return values, _Built(executed, False)
+            return values, _Built(executed, False, "", [])
         self._graphs += 1
         graph_id = 1 + 10 * (self._graphs - 1)
         dumps.adapter_graph(f"GeOp{graph_id}_0", executed)
@@ -165,11 +172,31 @@ class Session:
                 raise engine.GeError("EZ3003", "No supported Ops kernel and engine are "
                                      "found for [op].", at_init=False)
             engine.switch_file(self._options.get("ge.fusionSwitchFile", ""))
-            self._adapter.compile(
-                nodes, graph_name(graph_id), graph_id, self._id, self._options)
+            name = graph_name(graph_id)
+            last = self._adapter.compile(
+                nodes, name, graph_id, self._id, self._options)
         except engine.GeError as error:
             raise _internal(tf, error)
-        return values, _Built(_with_geop(executed, taken, graph_id), True)
+        return values, _Built(
+            _with_geop(executed, taken, graph_id), True, name, last)
+
+    def _dump(self, original, feed, built):
+        """Write the tensors of this run where the session's options ask for it."""
+        step = self._steps.get(built.name, 0)
+        self._steps[built.name] = step + 1
+        if not data_dump.wanted(self._options, step):
+            return
+        found = []
+        for node in graph.compute(built.nodes):
+            # A fused operator gives what the last of its origins gave.
+            origin = node.origins[-1] if node.origins else node.name
+            op = self._owner.graph.get_operation_by_name(origin)
+            tensors = [list(op.inputs), list(op.outputs)]
+            arrays = original(self._owner, tensors, feed, None, None)
+            found.append((node.type, node.name, arrays[0], arrays[1],
+                          origin if origin != node.name else ""))
+        data_dump.write({**engine.ENGINE.options, **self._options}, built.name, step,
+                        found)
 
     def _start(self, tf, found):
         try:
