@@ -113,8 +113,9 @@ def attributes(node: Node, graph: Graph) -> dict[str, Tree]:
             tuple(name for name, _ in node.origins))
         found["_datadump_original_op_types"] = _plain(
             tuple(kind for _, kind in node.origins))
-    if node.type == DATA_TYPE and node.name in graph.inputs:
-        found["index"] = [("i", graph.inputs.index(node.name))]
+    if node.type == DATA_TYPE:
+        places = {data: place for place, (_, data) in enumerate(graph.inputs)}
+        found["index"] = [("i", places.get(node.name, 0))]
     return found
 
 

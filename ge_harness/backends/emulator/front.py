@@ -44,7 +44,7 @@ def build(definition: GraphDef, inputs: Sequence[CasePort],
         front.data(port)
     nodes = front.ordered()
     return Graph(
-        GRAPH_NAME, nodes, [port.node for port in fed],
+        GRAPH_NAME, nodes, [(case.spec.name, port.node) for port, case in fed.items()],
         [(port.spec.name, Port(*name)) for port, name in zip(outputs, wanted)])
 
 

@@ -153,11 +153,12 @@ class Graph:
     Attributes:
         name: GE's name of it.
         nodes: name -> node, in the order GE would hold them; topological.
-        inputs: names of the Data nodes, in the order of the case's inputs.
+        inputs: (name of the case's input, name of its Data node), in the case's order.
         outputs: (name of the case's output, port).
     """
 
-    def __init__(self, name: str, nodes: Iterable[Node], inputs: Iterable[str],
+    def __init__(self, name: str, nodes: Iterable[Node],
+                 inputs: Iterable[tuple[str, str]],
                  outputs: Iterable[tuple[str, Port]]) -> None:
         self.name = name
         self.nodes: dict[str, Node] = {node.name: node for node in nodes}

@@ -52,6 +52,8 @@ class CompileOptions:
         autofuse: what both AutoFuse variables hold.
         skip: operators that AutoFuse leaves alone.
         warnings: what the readers had to say.
+        bf16_pointwise: parameter of the model; None: as the chip has it.
+        drop_cast_pairs: parameter of the model: AutoFuse's CastRemovePass acts.
     """
 
     chip: str = "910b"
@@ -62,6 +64,8 @@ class CompileOptions:
     autofuse: AutofuseConfig = AutofuseConfig()  # noqa: RUF009  # frozen, defaults
     skip: SkipNodeNames = SkipNodeNames()  # noqa: RUF009  # frozen, empty
     warnings: tuple[str, ...] = ()
+    bf16_pointwise: bool | None = None
+    drop_cast_pairs: bool = True
 
     def autofuse_options(self) -> AutoFuseOptions:
         """Return what AutoFuse itself goes by."""
@@ -69,7 +73,7 @@ class CompileOptions:
             CHIPS[self.chip], self.autofuse.passes,
             self.autofuse.recomputation_threshold, self.autofuse.max_fusion_size,
             self.autofuse.precision_blacklist, self.autofuse.disable_lifting,
-            self.skip.types, self.skip.names)
+            self.skip.types, self.skip.names, self.bf16_pointwise)
 
 
 def from_plan(plan: GePlan, chip: str) -> CompileOptions:

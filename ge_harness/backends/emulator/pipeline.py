@@ -130,8 +130,8 @@ _AFTER: tuple[Step, ...] = (
     _ge("OptimizeStage1_3", "RemoveSameConstPass", tidy.same_const),
     _ge("OptimizeStage1_3", "PrunePass", tidy.prune),
     "PreRunAfterOptimize1", "PreRunAfterOptimizeSubgraph",
-    "PreRunAfterOptimizeWholeGraph", "PreRunAfterOptimize2", "PreRunAfterBuild",
-    "Build",
+    "PreRunAfterOptimizeWholeGraph", "PreRunAfterOptimize2", "Build",
+    "PreRunAfterBuild",
 )
 _PATTERNS: tuple[tuple[str, Callable[[Graph], int]], ...] = (
     ("CastRemovePass", tidy.cast_pair),
@@ -173,7 +173,7 @@ class _Compiler:
         if self.options.autofuse.enabled and not self._is_single_operator():
             self._autofuse()
         self._steps(_AFTER)
-        self._flush("Build")
+        self._flush("PreRunAfterBuild")
         plan = make_plan(self.graph, self.fused.regions, self.options.chip)
         return Compilation(
             plan, self.stages, self.ran, self.edits, self.fused.rejections,
@@ -237,7 +237,8 @@ class _Compiler:
         self._dump("AutoFuser_BeforeAutoFuse", self.graph)
         self._dump("AutoFuser_AfterPreprocess", self.graph)
         for _ in range(3):
-            changed = sum(self._inside(name, run) for name, run in _PATTERNS)
+            changed = sum(self._inside(name, run) for name, run in _PATTERNS
+                          if name != "CastRemovePass" or self.options.drop_cast_pairs)
             count += changed
             if not changed:
                 break
@@ -264,3 +265,10 @@ class _Compiler:
 def _is_narrow(region: AscRegion) -> bool:
     return any(op.dtype in ("float16", "bfloat16") for graph in region.graphs
                for op in graph.ops)
+
+
+def passes_of_the_model() -> tuple[tuple[str, str], ...]:
+    """Return (family, name) of every pass outside AutoFuse, in order, each once."""
+    steps = (*_BEFORE, *_PREPROCESS, *_AFTER)
+    return tuple(dict.fromkeys((step.family, step.name) for step in steps
+                               if isinstance(step, Pass)))

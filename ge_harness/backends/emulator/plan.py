@@ -52,8 +52,8 @@ def make_plan(graph: Graph, regions: Mapping[str, AscRegion], chip: str) -> Kern
                 for index, desc in enumerate(node.outputs):
                     descs.setdefault(Port(node.name, index), desc)
     _add_arguments(constants, regions, descs)
-    inputs = tuple((name, Port(name), graph.nodes[name].outputs[0])
-                   for name in graph.inputs)
+    inputs = tuple((name, Port(node), graph.nodes[node].outputs[0])
+                   for name, node in graph.inputs)
     outputs = tuple((name, where.get(port, port)) for name, port in graph.outputs)
     return KernelPlan(chip, inputs, tuple(constants.values()), tuple(kernels), outputs,
                       tuple(sorted(descs.items())))

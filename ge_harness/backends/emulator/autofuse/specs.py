@@ -56,6 +56,8 @@ class AutoFuseOptions:
         disable_lifting: fused nodes are never turned back.
         skip_types: GE types that are left alone.
         skip_names: node names that are left alone.
+        bf16_pointwise: pointwise operators may compute on bfloat16; None: as the chip
+            has it (a parameter of the model).
     """
 
     spec: ChipSpec
@@ -66,3 +68,4 @@ class AutoFuseOptions:
     disable_lifting: bool = False
     skip_types: tuple[str, ...] = ()
     skip_names: tuple[str, ...] = ()
+    bf16_pointwise: bool | None = None

@@ -42,7 +42,7 @@ def refusal(graph: Graph, node: Node, options: AutoFuseOptions) -> str:
         return f"needs autofuse_enable_pass={flag}"
     if any(desc.size == 0 for desc in node.outputs):
         return "no elements"
-    return (_static(graph, node) or _dtypes(graph, node, options.spec)
+    return (_static(graph, node) or _dtypes(graph, node, options)
             or _shapes(graph, node, kind, options.spec))
 
 
@@ -54,16 +54,17 @@ def _static(graph: Graph, node: Node) -> str:
     return ""
 
 
-def _dtypes(graph: Graph, node: Node, spec: ChipSpec) -> str:
+def _dtypes(graph: Graph, node: Node, options: AutoFuseOptions) -> str:
     data = table.data_inputs(node.type, len(node.inputs))
     inputs = [graph.desc(node.inputs[slot]).dtype for slot in data]
     outputs = [desc.dtype for desc in node.outputs]
-    bad = _unsupported(graph, node, inputs, outputs, spec)
+    bad = _unsupported(graph, node, inputs, outputs, options)
     return f"dtype unsupported: {bad}" if bad else ""
 
 
 def _unsupported(graph: Graph, node: Node, inputs: list[str], outputs: list[str],
-                 spec: ChipSpec) -> str:
+                 options: AutoFuseOptions) -> str:
+    spec = options.spec
     kind = table.KINDS[node.type]
     found = set(inputs) | set(outputs)
     if node.type == "Cast":
@@ -77,8 +78,11 @@ def _unsupported(graph: Graph, node: Node, inputs: list[str], outputs: list[str]
     if spec.is_v1 and node.type in _V1_LACKS:
         return f"{node.type} on 910B"
     allowed = set(_FLOATS)
-    if not spec.is_v1 and node.type not in _NO_BF16_V2 and not (
-            "bfloat16" in found and _broadcasts(graph, node)):
+    has_bf16 = options.bf16_pointwise
+    if has_bf16 is None:
+        has_bf16 = not spec.is_v1 and node.type not in _NO_BF16_V2 and not (
+            "bfloat16" in found and _broadcasts(graph, node))
+    if has_bf16:
         allowed.add("bfloat16")
     if node.type in _INTEGER or node.type in _COMPARE or kind == table.REDUCE:
         allowed.add("int32")
