@@ -36,9 +36,9 @@ def run(args: argparse.Namespace) -> int:
     """Print the list asked for."""
     columns, rows = _KINDS[args.what]()
     if args.json:
+        keys = [column.replace(" ", "_") for column in columns]
         console.document("list", {
-            "what": args.what,
-            "items": [dict(zip(columns, row)) for row in rows]})
+            "what": args.what, "items": [dict(zip(keys, row)) for row in rows]})
     else:
         console.answer(plain.table(columns, rows, widest=100))
     return exit_codes.OK

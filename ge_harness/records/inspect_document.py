@@ -7,7 +7,21 @@ files; these records say what stands in them, and a test holds both equal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Mapping
+from typing import Mapping
+
+from ge_harness.records.inspect_parts import (
+    AlteredNode,
+    ChangedNode,
+    FusedNode,
+    InspectFiles,
+    MatchedPass,
+    PassEvidence,
+    PassName,
+    RenamedNode,
+    ReplacedNodes,
+    StageEdges,
+    UnattributedChanges,
+)
 
 
 @dataclass(frozen=True)
@@ -33,15 +47,15 @@ class InspectDocument:
     source: str
     graphs: tuple[InspectGraph, ...]
     active_passes: tuple[InspectPass, ...]
-    precision_affecting: tuple[Mapping[str, str], ...]
-    undetermined: tuple[Mapping[str, str], ...]
-    bit_safe: tuple[Mapping[str, str], ...]
-    matched_only: tuple[Mapping[str, Any], ...]
-    disabled_passes: tuple[Mapping[str, str], ...]
-    unattributed: tuple[Mapping[str, Any], ...]
+    precision_affecting: tuple[PassName, ...]
+    undetermined: tuple[PassName, ...]
+    bit_safe: tuple[PassName, ...]
+    matched_only: tuple[MatchedPass, ...]
+    disabled_passes: tuple[PassName, ...]
+    unattributed: tuple[UnattributedChanges, ...]
     options: Mapping[str, str]
     kernels: tuple[InspectKernel, ...]
-    files: Mapping[str, Any]
+    files: InspectFiles
     warnings: tuple[InspectWarning, ...]
 
 
@@ -69,7 +83,7 @@ class InspectGraph:
     subgraphs: tuple[str, ...]
     stages: tuple[InspectStage, ...]
     active_passes: tuple[InspectPass, ...]
-    precision_affecting: tuple[Mapping[str, str], ...]
+    precision_affecting: tuple[PassName, ...]
 
 
 @dataclass(frozen=True)
@@ -85,7 +99,7 @@ class InspectStage:
         format: format of that file.
         other_formats: files that show the same stage.
         nodes: operators, subgraphs included.
-        edges: inputs by kind: data, control, empty.
+        edges: inputs by kind.
         ops: count of each operator type.
         lost_nodes: operators that stand in the file and could not be read.
         failed: the compiler wrote it because the step failed.
@@ -100,7 +114,7 @@ class InspectStage:
     format: str
     other_formats: tuple[str, ...]
     nodes: int
-    edges: Mapping[str, int]
+    edges: StageEdges
     ops: Mapping[str, int]
     lost_nodes: int
     failed: bool
@@ -126,12 +140,12 @@ class InspectChanges:
         attributes_changed: count of nodes of which nothing but attributes changed.
     """
 
-    added: tuple[Mapping[str, Any], ...]
-    removed: tuple[Mapping[str, Any], ...]
-    renamed: tuple[Mapping[str, Any], ...]
-    fused: tuple[Mapping[str, Any], ...]
-    replaced: tuple[Mapping[str, Any], ...]
-    changed: tuple[Mapping[str, Any], ...]
+    added: tuple[ChangedNode, ...]
+    removed: tuple[ChangedNode, ...]
+    renamed: tuple[RenamedNode, ...]
+    fused: tuple[FusedNode, ...]
+    replaced: tuple[ReplacedNodes, ...]
+    changed: tuple[AlteredNode, ...]
     casts_added: int
     casts_removed: int
     dtype_changed: int
@@ -177,7 +191,7 @@ class InspectPass:
     evidence: str
     strength: str
     standing: str
-    all_evidence: tuple[Mapping[str, Any], ...]
+    all_evidence: tuple[PassEvidence, ...]
     level: str
     precision_class: str
     certainty: str

@@ -86,7 +86,7 @@ class ActivePass:
         ops: op types it touched, sorted.
         match_times: how often it matched; None where nothing counted.
         effect_times: how often it changed something; None where nothing counted.
-        level: optimisation level the pass belongs to, "" where it has none.
+        level: optimization level the pass belongs to, "" where it has none.
     """
 
     family: str
