@@ -1,0 +1,1 @@
+"""How kernels compute: rounding, instructions, functions, sums, by chip and side."""
