@@ -21,6 +21,7 @@ LAYERS = (
     ("pytest_plugin",),
     ("backends",),
     ("worker",),
+    ("explain",),
     ("bisect.oracle", "experiment"),
     ("cli",),
     ("__main__",),

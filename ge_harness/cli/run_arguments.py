@@ -44,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--data-dump", choices=("tensor", "stats"), help="have GE dump its tensors")
     add("--collect", action="store_true", help="a further run on GE that collects "
         "evidence; its numbers are not compared")
+    add("--explain", action="store_true", help="look for the roundings, contractions "
+        "and orders that reproduce the candidate's bits")
     add("--ensemble", action="store_true")
     add("--emulator-param", action="append", default=[], metavar="NAME=VALUE")
     add("--threads", type=_positive, default=2, metavar="N")
@@ -106,6 +108,7 @@ def options(args: argparse.Namespace, source: str, backend: str) -> RunOptions:
         timeout_s=args.timeout, standard=args.standard,
         setting=setting.build(backend, asked),
         backend_options=_backend_options(args, backend), diagnose=args.collect,
+        explain=args.explain,
         asked=_as_written(args))
 
 
@@ -115,6 +118,10 @@ def _backend_options(args: argparse.Namespace, backend: str
     if backend == "ge":
         found.update((name, getattr(args, name) or "") for name in _GE_WISHES)
         found["device"] = os.environ.get("ASCEND_DEVICE_ID", "")
+    if backend == "emulator":
+        found["chip"] = args.chip or ""
+        found["emulator_param"] = ";".join(args.emulator_param)
+        found["ensemble"] = "on" if args.ensemble else ""
     return tuple(sorted(pair for pair in found.items() if pair[1]))
 
 

@@ -17,6 +17,7 @@ from ge_harness.experiment import finished, judge
 from ge_harness.experiment import inputs as case_inputs
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
+from ge_harness.explain.for_run import explain_run
 from ge_harness.records.job import BuiltCase, JobFailure
 from ge_harness.records.report import BackendLine, RunReport, Side
 from ge_harness.records.run import (
@@ -85,6 +86,10 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
     compared = {name: outcome for name, outcome in outcomes.items()
                 if name != DIAGNOSTIC}
     ruling = judge.judge(compared, options.baselines[0], options.standard, _load)
+    explained = None
+    if options.explain:
+        explained = explain_run(compared, folder.jobs_dir / "kernels")
+        progress(f"{options.source}: bits {explained.status}")
     label, emulated = backend.describe(_environment(outcomes["candidate"]))
     line = BackendLine(options.backend, label,
                        f"{reason}; {probe.reason}" if reason else probe.reason,
@@ -100,7 +105,7 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         seed=options.seed, set_count=options.sets, command=command,
         versions={"ge_harness": VERSION, "python": platform.python_version(),
                   "numpy": np.__version__},
-        artifacts=_artifacts(case, outcomes, folder))
+        artifacts=_artifacts(case, outcomes, folder), explained=explained)
 
 
 def _build(options: RunOptions, folder: RunFolder) -> BuiltCase:

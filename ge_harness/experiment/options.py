@@ -33,6 +33,7 @@ class RunOptions:
         backend_options: further (name, value) pairs for the backend.
         asked: the switches as the user wrote them.
         diagnose: a further run that collects evidence; its numbers are not compared.
+        explain: look for what reproduces the candidate's bits.
     """
 
     source: str
@@ -56,3 +57,4 @@ class RunOptions:
     backend_options: tuple[tuple[str, str], ...] = ()
     asked: tuple[tuple[str, object], ...] = ()
     diagnose: bool = False
+    explain: bool = False

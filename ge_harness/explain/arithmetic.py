@@ -19,7 +19,9 @@ def fused_multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarra
     tie the exact value lies.
 
     Args:
-        a: [...] float32; b and c likewise, of shapes that broadcast.
+        a: [...] float32.
+        b: [...] float32, of a shape that broadcasts with the others.
+        c: [...] float32, likewise.
 
     Returns:
         [...] float32.
@@ -98,7 +100,7 @@ def _one_by_one(lanes: np.ndarray) -> np.ndarray:
     """Add the rows of [n, ...], from the first on."""
     if not len(lanes):
         return np.zeros(lanes.shape[1:], lanes.dtype)
-    total = lanes[0].copy()
+    total: np.ndarray = lanes[0].copy()
     for row in lanes[1:]:
         total += row
     return total

@@ -12,6 +12,7 @@ from ge_harness.explain.policy import (
     KERNEL,
     OWN_DTYPE,
     PRODUCT,
+    REASSOCIATION,
     SINGLE,
     STEP,
     SUM,
@@ -46,6 +47,8 @@ def choices(places: Places, evidence: Evidence, *, kernels: bool) -> Choices:
                                         "float32, one by one, fused") if small else ()))
         elif key.kind == ALGORITHM:
             found[key] = (TWO_ROUNDINGS,)
+        elif key.kind == REASSOCIATION:
+            found[key] = ("input 0 last", "input 1 last")
         elif key.kind == KERNEL:
             own = known["dtype"] != "float32"
             found[key] = ((OWN_DTYPE, SINGLE) if own else (SINGLE,)) if kernels else ()
@@ -58,7 +61,7 @@ def sum_orders(size: int, evidence: Evidence) -> tuple[str, ...]:
     """Return accumulators and orders, what the program shows first."""
     shown = [n for n in evidence.windows if n < size]
     orders = _windows(shown) + ["one by one"]
-    if not shown and _WINDOW < size:
+    if not shown and size > _WINDOW:
         orders += _windows([_WINDOW])
     orders += ["halves", "numpy"]
     orders += [f"{n} lanes" for n in (4, 8, 16, 32) if n < size]
@@ -84,8 +87,11 @@ def seeds(found: Choices, places: Places, evidence: Evidence) -> list[dict[Key, 
     edges = {key: ON for key in found if key.kind == EDGE}
     every = {key: ON for key in found if key.kind in (EDGE, CONTRACTION)}
     wide = {**sums, **steps}
+    shown = {key: ON for key in found
+             if (key.kind == EDGE and places[key]["source"] in evidence.wide)
+             or (key.kind == STEP and key.node in evidence.wide)}
     parts: list[dict[Key, str]] = [
-        {}, {key: ON for key in inside if key.kind == EDGE}, inside, edges, every]
+        {}, shown, {key: ON for key in inside if key.kind == EDGE}, inside, edges, every]
     states = []
     for part in parts:
         for state in (part, {**part, **wide}):

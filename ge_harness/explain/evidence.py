@@ -30,12 +30,15 @@ class Evidence:
 
     Attributes:
         kernels: the nodes of the graph in each fused kernel, more than one in each.
+        wide: nodes of a 16-bit graph whose result some kernel has in float32 and
+            never converts to 16 bits.
         windows: lengths of windows that sums are cut into, ascending.
         passes: names of the active passes.
         found: a program was read.
     """
 
     kernels: tuple[frozenset[str], ...] = ()
+    wide: frozenset[str] = frozenset()
     windows: tuple[int, ...] = ()
     passes: tuple[str, ...] = ()
     found: bool = False
@@ -57,6 +60,7 @@ def gather(folder: Path | None, nodes: Iterable[str],
     """
     known = set(nodes)
     kernels: list[frozenset[str]] = []
+    wide: set[str] = set()
     windows: set[int] = set()
     found = False
     for path in _programs(folder):
@@ -69,9 +73,10 @@ def gather(folder: Path | None, nodes: Iterable[str],
         found = True
         kernels += [kernel for kernel in (
             _kernel(each, lines, known) for each in _fused(module)) if len(kernel) > 1]
+        wide |= _wide(module, lines, known)
         windows |= _windows(module)
-    return Evidence(tuple(dict.fromkeys(kernels)), tuple(sorted(windows)),
-                    tuple(sorted(set(passes))), found)
+    return Evidence(tuple(dict.fromkeys(kernels)), frozenset(wide),
+                    tuple(sorted(windows)), tuple(sorted(set(passes))), found)
 
 
 def _programs(folder: Path | None) -> list[Path]:
@@ -104,6 +109,23 @@ def _node(item: HloInstruction, line: str, known: set[str]) -> str:
                 return name
     name = _REDUCTION.sub("", _NUMBER.sub("", item.name))
     return name if name in known else ""
+
+
+def _wide(module: HloModule, lines: Sequence[str], known: set[str]) -> set[str]:
+    """Return the nodes whose float32 results reach another float32 instruction.
+
+    What is converted to 16 bits at once, and only that, is rounded as ever.
+    """
+    found = set()
+    for computation in module.computations:
+        narrowed = {name for item in computation.instructions
+                    if item.opcode == "convert" and item.dtypes[:1] != ("float32",)
+                    for name in item.operands}
+        for item in computation.instructions:
+            if (item.dtypes[:1] == ("float32",) and item.name not in narrowed
+                    and item.opcode not in ("convert", "constant", "parameter")):
+                found.add(_node(item, lines[item.line - 1], known))
+    return found - {""}
 
 
 def _windows(module: HloModule) -> set[int]:

@@ -8,7 +8,7 @@ policy: rounding is idempotent, so it may come late.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Mapping, NamedTuple, Sequence, Tuple
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ge_harness.interpreter.value import Tensor, flushed, is_float, rounded, val
 EDGE, STEP, CONTRACTION = "unrounded edge", "unrounded step", "contraction"
 SUM, PRODUCT, ALGORITHM = "sum", "product sum", "algorithm"
 RECIPROCAL, KERNEL, DISTRIBUTION = "reciprocal", "kernel", "distribution"
+REASSOCIATION = "reassociation"
 
 TWO_ROUNDINGS = "1/sqrt with the root rounded"
 OWN_DTYPE, SINGLE = "in its own dtype", "in float32"
@@ -66,15 +67,17 @@ class ExplainPolicy(EagerPolicy):
             can.
         factors: products met so far, their factors by node; for contractions.
         shifted: sums with 1 met so far; for distributions.
+        inputs: the nodes that products read.
     """
 
     name: str = "explain"
     state: State = field(default_factory=dict)
     run_kernel: RunKernel | None = None
-    factors: Dict[str, Sequence[np.ndarray]] = field(
+    factors: dict[str, Sequence[np.ndarray]] = field(
         default_factory=dict, compare=False)
-    shifted: Dict[str, Tuple[np.ndarray, float, float]] = field(
+    shifted: dict[str, tuple[np.ndarray, float, float]] = field(
         default_factory=dict, compare=False)
+    inputs: dict[str, Sequence[str]] = field(default_factory=dict, compare=False)
 
     def operand(self, node: NodeDef, index: int, tensor: Tensor) -> np.ndarray:
         """Return an input, rounded now unless its edge is unrounded."""
@@ -92,12 +95,13 @@ class ExplainPolicy(EagerPolicy):
                 operands: Sequence[np.ndarray]) -> np.ndarray:
         """Run a function as the hypotheses say."""
         if operands[0].dtype == np.float32:
+            if node.op in _PRODUCTS and op.function in _MULTIPLY:
+                self.factors[node.name] = (operands[0], operands[-1])
+                self.inputs[node.name] = [port.node for port in data_inputs(node)]
             special = self._special(node, op, operands)
             if special is not None:
                 return special
-            if node.op in _PRODUCTS and op.function in _MULTIPLY:
-                self.factors[node.name] = (operands[0], operands[-1])
-            elif op.function in (np.add, np.subtract) and len(operands) == 2:
+            if op.function in (np.add, np.subtract) and len(operands) == 2:
                 self._remember_shift(node, op, operands)
         return super().compute(node, op, operands)
 
@@ -124,7 +128,8 @@ class ExplainPolicy(EagerPolicy):
         if op.function in (np.add, np.subtract):
             return self._contracted(node, op, operands)
         if node.op == "Mul":
-            return self._distributed(node, operands)
+            moved = self._reassociated(node, operands)
+            return self._distributed(node, operands) if moved is None else moved
         dtype = str(node.attr("T", "float32"))
         kernel = self.state.get(Key(KERNEL, node.name))
         if kernel is not None and self.run_kernel is not None and len(operands) == 1:
@@ -157,14 +162,34 @@ class ExplainPolicy(EagerPolicy):
                      operands: Sequence[np.ndarray]) -> np.ndarray | None:
         """Return (x + 1) * y as x * y + y in one rounding, where that is assumed."""
         for place, port in enumerate(data_inputs(node)[:2]):
-            known = self.shifted.get(port.node)
-            if known is None or Key(DISTRIBUTION, node.name,
-                                    f"input {place}") not in self.state:
+            if Key(DISTRIBUTION, node.name, f"input {place}") in self.state:
+                return self._shifted_product(port.node, operands[1 - place])
+        return None
+
+    def _shifted_product(self, source: str, other: np.ndarray) -> np.ndarray | None:
+        """Return (a * x + b) * other in one rounding, a and b being 1 or -1."""
+        known = self.shifted.get(source)
+        if known is None:
+            return None
+        x, scale, shift = known
+        return fused_multiply_add(np.float32(scale) * x, other,
+                                  np.float32(shift) * other)
+
+    def _reassociated(self, node: NodeDef,
+                      operands: Sequence[np.ndarray]) -> np.ndarray | None:
+        """Return (a * b) * c as a * (b * c) or b * (a * c), where that is assumed."""
+        for place, port in enumerate(data_inputs(node)[:2]):
+            key = Key(REASSOCIATION, node.name, f"input {place}")
+            factors = self.factors.get(port.node)
+            if key not in self.state or factors is None:
                 continue
-            x, scale, shift = known
-            other = operands[1 - place]
-            return fused_multiply_add(np.float32(scale) * x, other,
-                                      np.float32(shift) * other)
+            last = int(self.state[key].split()[1])
+            inner = factors[1 - last] * operands[1 - place]
+            if Key(EDGE, node.name, f"input {place}") not in self.state:
+                inner = as_dtype(inner, str(node.attr("T", "float32")))
+            if Key(DISTRIBUTION, port.node, f"input {last}") in self.state:
+                return self._shifted_product(self.inputs[port.node][last], inner)
+            return np.asarray(factors[last] * inner)
         return None
 
     def step(self, node: NodeDef, array: np.ndarray, dtype: str,
@@ -234,7 +259,7 @@ class RecordingPolicy(ExplainPolicy):
             sum, "source" of an edge.
     """
 
-    places: Dict[Key, Dict[str, str]] = field(default_factory=dict, compare=False)
+    places: dict[Key, dict[str, str]] = field(default_factory=dict, compare=False)
 
     def read(self, node: NodeDef, index: int, tensor: Tensor) -> Tensor:
         """Write an edge down."""
@@ -255,6 +280,9 @@ class RecordingPolicy(ExplainPolicy):
                 for place, port in enumerate(data_inputs(node)[:2]):
                     if port.node in self.shifted:
                         self._note(Key(DISTRIBUTION, node.name, f"input {place}"),
+                                   source=port.node)
+                    if self.inputs.get(port.node, ())[1:]:
+                        self._note(Key(REASSOCIATION, node.name, f"input {place}"),
                                    source=port.node)
             elif op.function is np.true_divide:
                 self._note(Key(RECIPROCAL, node.name))

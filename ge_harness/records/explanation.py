@@ -16,13 +16,17 @@ class Hypothesis:
             addition and the product it reads are one fused multiply-add), "sum" and
             "product sum" (accumulator and order), "algorithm" (another way to work
             out the function), "reciprocal" (a division as a multiplication), "kernel"
-            (the compiler's own kernel, run on the very arguments).
+            (the compiler's own kernel, run on the very arguments), "distribution"
+            ((x + 1) * y as one fused multiply-add), "reassociation" ((a * b) * c in
+            another order).
         node: node of the graph.
         place: which input ("input 0") or part ("total") of the node, "" for all of it.
         source: the node that is read, for an edge or a contraction; else "".
         value: what holds there ("float32, windows of 32"), "" where the kind says it.
         gained: elements whose bits are lost when this hypothesis alone is dropped.
         evidence: what in the compiler's dumps speaks for it, "" where nothing does.
+        alternatives: other values that fit as many elements; the bits do not tell them
+            apart.
     """
 
     kind: str
@@ -32,6 +36,7 @@ class Hypothesis:
     value: str = ""
     gained: int = 0
     evidence: str = ""
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Mapping
 
 from ge_harness.records.comparison import ErrorStats, TensorComparison, UlpSummary
+from ge_harness.records.explanation import Explanation
 from ge_harness.records.run import Environment
 from ge_harness.records.switch import ActivePass, SwitchEffect
 
@@ -149,6 +150,8 @@ class RunReport:
         command: the command that repeats the run.
         versions: of ge_harness, Python and NumPy of the parent.
         artifacts: what lies where, relative to the run's folder.
+        explained: which roundings and orders reproduce the candidate's bits; None where
+            that was not asked for.
     """
 
     subgraph: str
@@ -169,3 +172,4 @@ class RunReport:
     command: str
     versions: Mapping[str, str]
     artifacts: Mapping[str, object]
+    explained: Explanation | None = None

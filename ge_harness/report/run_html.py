@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Mapping, Sequence
 
 from ge_harness.errors import UnavailableError
-from ge_harness.report import plain, run_text
+from ge_harness.report import explain_text, plain, run_text
 
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _EXTRA = "pip install 'ge-harness[report]'"
@@ -36,7 +36,8 @@ def render(runs: Sequence[Mapping[str, Any]], title: str) -> str:
         share=run_text.share, number=plain.number, ulp_words=run_text.ulp_words,
         pair_words=run_text.pair_words, percent=_percent)
     environment.globals.update(
-        words=run_text.VERDICT_WORDS, backend_line=run_text.backend_line)
+        words=run_text.VERDICT_WORDS, backend_line=run_text.backend_line,
+        explain=explain_text)
     return str(environment.get_template("run.html").render(runs=runs, title=title))
 
 

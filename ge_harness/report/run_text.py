@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, Sequence
 
+from ge_harness.report.explain_text import explain_text
 from ge_harness.report.plain import number, printable, table
 
 Document = Mapping[str, Any]
@@ -22,7 +23,9 @@ def run_text(run: Document) -> str:
         run: the `run` document as plain data.
     """
     parts = [_head(run), _switches(run), _sides(run), _passes(run), _outputs(run),
-             _reference(run), _suspects(run), _verdict(run)]
+             _reference(run), _suspects(run),
+             explain_text(run.get("explained"), emulated=run["backend"]["emulated"]),
+             _verdict(run)]
     return "\n".join(part for part in parts if part)
 
 
