@@ -34,7 +34,8 @@ DTYPES = {
 _COMPUTATION = re.compile(
     r"(?P<entry>ENTRY )?%?(?P<name>[^\s(){}=,]+)(?: \(.*\) -> .*)? \{\s*(?:$|,)")
 _INSTRUCTION = re.compile(r"\s+(?P<root>ROOT )?%?(?P<name>[^\s(){}=,]+) = ")
-_ARRAY_TYPE = re.compile(r"(?P<dtype>[a-z][a-z0-9]*)\[(?P<shape>[^\]]*)\]")
+_ARRAY_TYPE = re.compile(
+    r"(?<![a-z0-9])(?P<dtype>[a-z][a-z0-9]*)\[(?P<shape>[^\]]*)\]")
 _OPCODE = re.compile(r"\s*(?P<opcode>[a-z][a-z0-9\-]*)\(")
 _OPERAND = re.compile(r"%([^\s(){}=,]+)")
 _CALLED = re.compile(

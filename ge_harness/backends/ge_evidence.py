@@ -253,7 +253,7 @@ def machine_notes(found: GeDumps, environ: Mapping[str, str]) -> tuple[str, ...]
              f"device {environ.get('ASCEND_DEVICE_ID', '0')}"]
     driver = driver_version(Path("/usr/local/Ascend/driver/version.info"))
     parts.append(f"driver {driver}" if driver else "driver version unknown")
-    return ("measured on " + ", ".join(parts),)
+    return ("ran on " + ", ".join(parts),)
 
 
 def driver_version(path: Path) -> str:

@@ -23,6 +23,8 @@ ADAPTERS = {TF1: "npu_bridge", TF2_SESSION: "npu_device"}
 
 SPOKEN = {TF1: "v1 session, npu_bridge", TF2_SESSION: "v1 session, npu_device"}
 _LOADER = re.compile(r"\S+: cannot open shared object file[^\n]*|undefined symbol: \S+")
+# TensorFlow itself says that CUDA is not here; that is not the adapter's trouble.
+_CUDA = re.compile(r"lib(cu|nv|tensorrt)[a-z_]*\.so")
 _LOG_TAIL_BYTES = 65536
 
 
@@ -96,5 +98,5 @@ def _loader_words(log_path: Path) -> str:
             text = log.read().decode("utf-8", "replace")
     except OSError:
         return ""
-    found = _LOADER.findall(text)
+    found = [words for words in _LOADER.findall(text) if not _CUDA.search(words)]
     return f" ({printable(found[-1].strip(), 200)})" if found else ""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,13 @@ def test_nesting_bombs_end_soon(bomb):
     module = _module(text)
     assert len(module.computations) == 1
     hlo.program_text(text)
+
+
+def test_a_word_of_a_hundred_thousand_letters_takes_no_time():
+    line = f"  %a = f32[2] add({'x' * 100000}), metadata={{{'y' * 100000}}}"
+    text = f"HloModule m\n\nENTRY %main (a: f32[2]) -> f32[2] {{\n{line}\n}}\n"
+    wide = text.replace("f32[2] add", "(" + "z" * 100000 + ", f32[2]) add")
+    for each in (text, wide):
+        start = time.process_time()
+        hlo.parse_module(each, "long.txt")
+        assert time.process_time() - start < 2.0

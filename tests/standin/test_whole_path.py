@@ -172,8 +172,6 @@ def test_a_broken_adapter_is_named_and_the_other_sides_are_kept(mode, tmp_path):
 
 
 @native
-@pytest.mark.xfail(strict=False, reason="TensorFlow's own words about absent CUDA "
-                   "libraries in the log are taken for the adapter's loader's")
 def test_a_failed_import_is_not_blamed_on_libraries_that_tensorflow_misses(job, chain):
     message = _failure(job(chain, "import_fails"), FailureKind.UNAVAILABLE)
     assert "libcud" not in message
