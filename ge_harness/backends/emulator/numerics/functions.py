@@ -156,7 +156,8 @@ def gelu_libm(u: Unit, x: np.ndarray) -> np.ndarray:
     """The tanh form of GELU itself."""
     wide = np.asarray(x).astype(np.float64)
     inner = math.sqrt(2.0 / math.pi) * (wide + 0.044715 * wide * wide * wide)
-    return rounded64(0.5 * wide * (1.0 + np.tanh(inner)))
+    with np.errstate(all="ignore"):
+        return rounded64(wide / (1.0 + np.exp(-2.0 * inner)))
 
 
 def _cube(u: Unit, x: np.ndarray) -> np.ndarray:
