@@ -10,7 +10,8 @@ import dataclasses
 from typing import Iterable
 
 from ge_harness.backends import ge_route, tf_loader
-from ge_harness.errors import SwitchError, UnavailableError
+from ge_harness.backends.emulator import params
+from ge_harness.errors import SwitchError
 from ge_harness.records.switch import FAMILIES, Switch, SwitchSetting
 from ge_harness.switches import xla_flags
 from ge_harness.switches.ge_setting import ge_setting
@@ -18,6 +19,7 @@ from ge_harness.switches.ge_setting import ge_setting
 _OWN_FAMILY = {"xla": "hlo_pass", "grappler": "grappler"}
 GE_OPTION = "ge_option"
 _EMULATOR_ONLY = ("ensemble", "emulator_param")
+_MODELED_OPTIONS = ("oo_constant_folding",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,13 +47,11 @@ def build(backend: str, asked: Asked) -> SwitchSetting:
 
     Raises:
         SwitchError: a switch that this backend does not have.
-        UnavailableError: the backend is not built yet.
     """
     if backend == "ge":
         return _ge(asked)
     if backend == "emulator":
-        raise UnavailableError(f"backend {backend!r} is not built yet; --backend=xla "
-                               "runs a real fusing compiler on this CPU")
+        return _emulator(asked)
     for option, value in asked.ge:
         raise SwitchError(f"--{option.replace('_', '-')}={value}: only ge and emulator "
                           f"have it, {backend} does not{_instead(backend, option)}")
@@ -86,6 +86,30 @@ def _ge(asked: Asked) -> SwitchSetting:
             raise SwitchError(f"{name} is given twice")
     return ge_setting(values, asked.disable, asked.enable,
                       ge_route.route_of(tf_loader.installed()))
+
+
+def _emulator(asked: Asked) -> SwitchSetting:
+    """The emulator takes what GE takes, and parameters of its own."""
+    if asked.xla_flags:
+        raise SwitchError("--xla-flags goes with --backend=xla, not emulator")
+    if asked.grappler == "on":
+        raise SwitchError("--grappler=on: the emulator has no TensorFlow in its process "
+                          "to rewrite the graph; --backend=grappler shows what it does")
+    values: dict[str, str] = {}
+    parameters: list[str] = []
+    for option, text in asked.ge:
+        if option == GE_OPTION:
+            name, _, value = text.partition("=")
+            if name not in _MODELED_OPTIONS:
+                raise SwitchError(f"--ge-option={text}: the emulator models "
+                                  f"{', '.join(_MODELED_OPTIONS)} only")
+            values[name] = value
+        elif option == "emulator_param":
+            parameters.append(text)
+        elif option not in _EMULATOR_ONLY:
+            values[option] = text
+    params.parse(parameters)
+    return ge_setting(values, asked.disable, asked.enable)
 
 
 def _switches(backend: str, names: Iterable[str], option: str) -> tuple[Switch, ...]:

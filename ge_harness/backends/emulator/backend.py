@@ -26,12 +26,14 @@ from ge_harness.backends.base import (
 )
 from ge_harness.backends.emulator import (
     artifact,
+    band,
     dump_files,
     evidence,
     front,
     pipeline,
 )
 from ge_harness.backends.emulator.autofuse.precision import BlacklistError
+from ge_harness.backends.emulator.execute import execute_plan
 from ge_harness.backends.emulator.ir import Graph
 from ge_harness.backends.emulator.options import CompileOptions, from_plan
 from ge_harness.backends.emulator.params import (
@@ -138,6 +140,7 @@ class EmulatorGraph(Compiled):
         self._graph = self._build()
         self._compilation = self._compile()
         self._wrote = self._write()
+        self._band: tuple[str, ...] = ()
 
     def _compile_options(self, plan: GePlan) -> CompileOptions:
         fusable = self._params.bf16_pointwise_fusable
@@ -177,10 +180,12 @@ class EmulatorGraph(Compiled):
             BackendFailure: an operator cannot be evaluated, or a check in the graph
                 raised.
         """
-        from ge_harness.backends.emulator.execute import execute_plan
-
+        plan = self._compilation.plan
         try:
-            return execute_plan(self._compilation.plan, inputs, self._params)
+            found = execute_plan(plan, inputs, self._params)
+            if not self._band and dict(self._request.options).get("ensemble") == "on":
+                self._band = band.spread(plan, inputs, self._params, found)
+            return found
         except GraphRaisedError as error:
             raise BackendFailure(FailureKind.RUN, str(error)) from error
         except EvaluationError as error:
@@ -202,8 +207,8 @@ class EmulatorGraph(Compiled):
             artifact_hashes=artifact.hashes(
                 compilation.plan, "\n".join(as_lines(self._params))),
             route="emulated, NumPy" + ("" if whole else ", node by node"),
-            notes=(*texts, *self._parameter_notes(), *self._plan.warnings,
-                   *self._plan.notes))
+            notes=(*texts, *self._parameter_notes(), *self._band,
+                   *((*self._plan.warnings, *self._plan.notes) if whole else ())))
 
     def _again(self, setting: SwitchSetting) -> pipeline.Compilation:
         request = dataclasses.replace(self._request, setting=setting)

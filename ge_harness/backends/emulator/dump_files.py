@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Mapping
 
 from ge_harness.backends.emulator import dump_text
+from ge_harness.backends.emulator.ir import Graph
 from ge_harness.backends.emulator.pipeline import Compilation
 
 _GRAPH_ID = 1
@@ -28,12 +29,17 @@ def write(compilation: Compilation, folder: Path, options: Mapping[str, str]) ->
         options: what GE would hold, for the graph's attribute GraphOptions.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    shown: Graph | None = None
+    texts: tuple[str, ...] = ()
     for serial, (stage, graph) in enumerate(compilation.stages):
+        if shown is None or not _same(shown, graph):
+            shown = graph
+            texts = (dump_text.ge_proto(graph, options), dump_text.ge_onnx(graph),
+                     dump_text.readable(graph))
         tail = f"_{serial:08d}_graph_{_GRAPH_ID}_{stage}"
-        files = {f"ge_proto{tail}.txt": dump_text.ge_proto(graph, options),
-                 f"ge_onnx{tail}.pbtxt": dump_text.ge_onnx(graph),
-                 f"ge_readable{tail}.txt": dump_text.readable(graph)}
-        for name, text in files.items():
+        names = (f"ge_proto{tail}.txt", f"ge_onnx{tail}.pbtxt",
+                 f"ge_readable{tail}.txt")
+        for name, text in zip(names, texts):
             (folder / name).write_text(text, encoding="utf-8")
     counts = fusion_counts(compilation)
     if counts:
@@ -44,6 +50,12 @@ def write(compilation: Compilation, folder: Path, options: Mapping[str, str]) ->
         trace.mkdir(parents=True, exist_ok=True)
         lines = "".join(f"{edit.line()}\r\n" for edit in compilation.edits)
         (trace / "trace_20000101000000_000.txt").write_bytes(lines.encode("utf-8"))
+
+
+def _same(one: Graph, other: Graph) -> bool:
+    """Say whether two stages show the same; most passes change nothing."""
+    return (one.outputs == other.outputs
+            and list(one.nodes.values()) == list(other.nodes.values()))
 
 
 def fusion_counts(compilation: Compilation) -> dict[str, int]:

@@ -54,10 +54,12 @@ def test_a_command_that_is_not_built_says_so(command):
     assert "not built yet" in err
 
 
-def test_auto_without_emulator_names_xla():
-    status, _, err = console("run", "softmax")
-    assert status == 3
-    assert "--backend=xla" in err
+@pytest.mark.tf
+def test_auto_takes_the_emulator_where_ge_is_not_usable_and_says_so(tmp_path):
+    _, out, _ = console("run", "abs_relu_exp", f"--out={tmp_path / 'run'}")
+    first = out.splitlines()[0]
+    assert first.startswith("EMULATED emulator: ")
+    assert "ge is not usable here" in first
 
 
 @pytest.mark.parametrize("what", ["subgraphs", "backends", "experiments", "stages",

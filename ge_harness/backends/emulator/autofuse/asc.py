@@ -20,7 +20,6 @@ from ge_harness.backends.emulator.autofuse import table
 from ge_harness.backends.emulator.ir import AscOp, Desc, Graph, Node, Port
 
 NOT_COUNTED_AFTER_REDUCE = ("Data", "Load", "Store", "Output")
-NOT_AN_OPERATION = ("Data", "Load", "Scalar", "Broadcast", "Store", "Output", "Gather")
 _BOOL_RESULT = frozenset(("Eq", "Ne", "Lt", "Le", "Gt", "Ge", "Isnan", "IsFinite",
                           "LogicalAnd", "LogicalOr", "LogicalNot"))
 _FLOATS = ("float16", "bfloat16", "float32")
@@ -65,15 +64,49 @@ def ends(graph: Graph, nodes: Sequence[Node]) -> Ends:
     return Ends(tuple(loads), tuple(scalars), tuple(static))
 
 
-def operations(nodes: Sequence[Node]) -> int:
-    """Return the loop operations of nodes; loads and scalars do not count."""
+def operations(graph: Graph, nodes: Sequence[Node]) -> int:
+    """Return the loop operations of nodes: all but loads, gathers and stores.
+
+    Literals and broadcasts count, one for each operand that needs them.
+    """
+    known = {Port(node.name, index): desc for node in nodes
+             for index, desc in enumerate(node.outputs)}
     count = 0
     for node in nodes:
-        steps = table.recipe(node.type, len(table.data_inputs(
-            node.type, len(node.inputs))))
-        count += sum(step.split()[0] not in NOT_AN_OPERATION or
-                     node.type == "BroadcastTo" for step in steps)
+        slots = table.data_inputs(node.type, len(node.inputs))
+        ports = [node.inputs[slot] for slot in slots]
+        for step in table.recipe(node.type, len(ports)):
+            kind, *operands = step.split()
+            count += kind != "Gather"
+            count += sum(_extra(graph, node, ports, known, text) for text in operands)
     return count
+
+
+def _extra(graph: Graph, node: Node, ports: Sequence[Port], known: Mapping[Port, Desc],
+           text: str) -> int:
+    if text[0] == "t":
+        return 0
+    if text[0] in "#@":
+        return 1
+    port = ports[int(text[1:])]
+    if is_scalar(graph, port):
+        return 1
+    desc = known.get(port) or graph.desc(port)
+    return int(table.KINDS[node.type] == table.POINTWISE
+               and node.type != "BroadcastTo"
+               and desc.shape != node.outputs[0].shape)
+
+
+def load_count(graph: Graph, nodes: Sequence[Node]) -> int:
+    """Return the loads of a box: one for each operand that is read from memory.
+
+    Source: ge, autofuse/lowering/asc_lowerer/kernel_box.h (a load is an edge).
+    """
+    names = {node.name for node in nodes}
+    return sum(node.inputs[slot].node not in names
+               and not is_scalar(graph, node.inputs[slot])
+               for node in nodes
+               for slot in table.data_inputs(node.type, len(node.inputs)))
 
 
 def build(graph: Graph, nodes: Sequence[Node], stores: Sequence[Port]

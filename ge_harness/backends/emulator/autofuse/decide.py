@@ -112,7 +112,8 @@ def _concat(units: Units, first: Unit, second: Unit, vertical: bool,
 
 def _slice(units: Units, first: Unit, second: Unit, vertical: bool,
            options: AutoFuseOptions) -> str:
-    if table.SLICE in second.kinds and vertical:
+    if vertical and any(table.SLICE in part.kinds for part in _reading(
+            units, first, second)):
         return "NF1024"
     if not vertical and table.SLICE in first.kinds and table.SLICE in second.kinds:
         return "NF1023"
@@ -182,11 +183,18 @@ def _links(units: Units, first: Unit, second: Unit) -> list[Port]:
     return [port for port in units.inputs(second) if port in first.outputs]
 
 
+def _reading(units: Units, first: Unit, second: Unit) -> list[Part]:
+    """Return the AscGraphs of the second unit that read from the first."""
+    links = set(_links(units, first, second))
+    return [part for part in second.parts
+            if links & set(asc.ends(units.graph, part.nodes).loads)]
+
+
 def _link_is_broadcast(units: Units, first: Unit, second: Unit) -> bool:
     for port in _links(units, first, second):
         for part in second.parts:
             ends = asc.ends(units.graph, part.nodes)
-            if port in ends.loads and (
+            if part.kinds <= _FREE and port in ends.loads and (
                     data_shape(units.graph, part.nodes, port) != part.loop):
                 return True
     return False

@@ -15,6 +15,7 @@ from ge_harness.backends.emulator.ge_types import byte_size
 from ge_harness.backends.emulator.ir import Node, Port
 
 _TAIL_BYTES = 512
+_SPLIT_SHARE = 0.2
 
 
 def lift(start: Units, options: AutoFuseOptions) -> tuple[Units, tuple[str, ...]]:
@@ -23,15 +24,25 @@ def lift(start: Units, options: AutoFuseOptions) -> tuple[Units, tuple[str, ...]
     lifted: list[str] = []
     _unfold_concats(units, options, lifted)
     if not options.disable_lifting:
-        for unit in list(units.units.values()):
-            if unit.is_fused and not _stays(units, unit, options):
+        fused = [unit for unit in units.units.values() if unit.is_fused]
+        stay = {unit.name for unit in fused if _stays(units, unit, options)}
+        parts = {node.name for unit in fused if unit.name in stay
+                 for node in unit.nodes if len(node.outputs) > 1}
+        for unit in fused:
+            # An operator of several outputs comes back whole or not at all.
+            if unit.name not in stay and not parts & {
+                    node.name for node in unit.nodes}:
                 _turn_back(units, unit)
                 lifted.append(unit.name)
     return units, tuple(lifted)
 
 
 def _stays(units: Units, unit: Unit, options: AutoFuseOptions) -> bool:
-    if unit.keep or (unit.merges > 1 and table.SPLIT not in unit.kinds):
+    if unit.keep:
+        return True
+    if table.SPLIT in unit.kinds:
+        return _split_share(units, unit) > _SPLIT_SHARE
+    if unit.merges > 1:
         return True
     compute = [node for node in unit.nodes if node.type not in table.VIEWS]
     if len(compute) >= 2 or len(unit.outputs) > 1:
@@ -44,12 +55,26 @@ def _stays(units: Units, unit: Unit, options: AutoFuseOptions) -> bool:
         _keeps_transpose(units, compute[0]))
 
 
+def _split_share(units: Units, unit: Unit) -> float:
+    """Return the share of a split's outputs that are read inside the kernel alone."""
+    names = {node.name for node in unit.nodes if node.type in ("Split", "SplitV")}
+    ports = [Port(node.name, index) for node in unit.nodes if node.name in names
+             for index in range(len(node.outputs))]
+    inside = [port for port in ports if port not in unit.outputs]
+    return len(inside) / len(ports) if ports else 0.0
+
+
 def _keeps_transpose(units: Units, node: Node) -> bool:
-    """A single Transpose stays unless it moves the last axis of a long tail."""
+    """A single Transpose stays where its last axis does, and holds 512 bytes or more.
+
+    Source: ge, autofuse/lowering/liftings.cpp.
+    """
     source = units.graph.desc(node.inputs[0])
-    last = source.shape[-1:] == node.outputs[0].shape[-1:]
-    tail = (source.shape[-1] if source.shape else 1) * byte_size(source.dtype)
-    return not (last and tail >= _TAIL_BYTES)
+    order, _ = values.constant(units.graph.nodes[node.inputs[1].node])
+    rank = len(source.shape)
+    if not rank or int(order.reshape(-1)[-1]) != rank - 1:
+        return False
+    return source.shape[-1] * byte_size(source.dtype) >= _TAIL_BYTES
 
 
 def _turn_back(units: Units, unit: Unit) -> None:

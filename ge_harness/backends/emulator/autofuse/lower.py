@@ -112,9 +112,9 @@ class _Lowering:
         if self._is_over(nodes):
             self._close_inputs(node)
             nodes = self._inline(node)
-            if asc.operations(nodes) > self.options.max_fusion_size:
+            if asc.operations(self.graph, nodes) > self.options.max_fusion_size:
                 return "more operations than max_fusion_size"
-        kinds = frozenset(table.KINDS[each.type] for each in nodes)
+        kinds = frozenset(self._kind(each) for each in nodes)
         if len(kinds) > 1:
             kinds -= {table.RESHAPE}
         for index in range(len(node.outputs)):
@@ -124,8 +124,13 @@ class _Lowering:
                 self._close(port)
         return ""
 
-    def _must_close_inputs(self, node: Node) -> bool:
+    def _kind(self, node: Node) -> str:
+        """Return a node's kind of fusion; on 910B a split is slices."""
         kind = table.KINDS[node.type]
+        return table.SLICE if kind == table.SPLIT and self.spec.is_v1 else kind
+
+    def _must_close_inputs(self, node: Node) -> bool:
+        kind = self._kind(node)
         if kind in _CLOSING:
             return True
         if kind == table.RESHAPE:
@@ -162,30 +167,30 @@ class _Lowering:
         return (*ordered, node)
 
     def _is_over(self, nodes: Sequence[Node]) -> bool:
-        if asc.operations(nodes) > self.options.max_fusion_size:
+        if asc.operations(self.graph, nodes) > self.options.max_fusion_size:
             return True
         compute = [each for each in nodes if each.type not in table.VIEWS]
-        loads = len(asc.ends(self.graph, nodes).loads)
+        loads = asc.load_count(self.graph, nodes)
         return len(compute) > 1 and loads > self.spec.max_loads
 
     def _closes(self, node: Node, port: Port, nodes: Sequence[Node]) -> bool:
         """Apply the conditions of section 4 in their order."""
-        kind = table.KINDS[node.type]
+        kind = self._kind(node)
         readers = self.readers.get(port, [])
-        slices = any(table.KINDS[each.type] == table.SLICE for each in nodes)
+        slices = any(self._kind(each) == table.SLICE for each in nodes)
         if kind in _CLOSING or kind == table.REDUCE:
             return True
         if node.name in self.controlled or node.type == "Exp":
             return True
         if slices and any(self._type(name).rstrip("D") in _REDUCES for name in readers):
             return True
-        if asc.operations(nodes) >= self.options.max_fusion_size > 0:
+        if asc.operations(self.graph, nodes) >= self.options.max_fusion_size > 0:
             return True
-        if len(asc.ends(self.graph, nodes).loads) >= self.spec.max_loads:
+        if asc.load_count(self.graph, nodes) >= self.spec.max_loads:
             return True
         if len(node.outputs) > 1:
             return len(readers) > MULTI_OUTPUT_READERS
-        only_slices = all(table.KINDS[each.type] == table.SLICE for each in nodes)
+        only_slices = all(self._kind(each) == table.SLICE for each in nodes)
         return len(readers) > self.options.recomputation_threshold and not only_slices
 
     def _type(self, name: str) -> str:

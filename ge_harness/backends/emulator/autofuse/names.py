@@ -6,7 +6,7 @@ Source: reference: autofuse_fusion_rules.md section 7; graph_dumps.md section 6.
 from __future__ import annotations
 
 import re
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from ge_harness.backends.emulator.autofuse import table
 from ge_harness.backends.emulator.autofuse.specs import LONGEST_NAME
@@ -16,11 +16,19 @@ _NAME = re.compile(r"autofuse_(?:(?P<kind>[a-z]+)_)?(?P<number>\d+)_(?P<types>.+
 _SECTIONS = ("Concat", "ConcatV2", "ConcatD", "ConcatV2D", "Pack")
 
 
-def stage_a(nodes: Sequence[Node], number: int) -> str:
-    """Return the name of a box: `autofuse_pointwise_0_Abs_Add`."""
+def stage_a(nodes: Sequence[Node], number: int, kinds: Iterable[str]) -> str:
+    """Return the name of a box: `autofuse_pointwise_0_Abs_Add`.
+
+    Source: ge, autofuse/lowering/asc_lowerer/kernel_box.h (what a box is called).
+    """
     kind = table.KINDS[nodes[-1].type]
-    if kind == table.TRANSPOSE:
-        kind = table.POINTWISE  # seen in the writer's own tests
+    if kind == table.SPLIT and table.SPLIT not in kinds:
+        kind = table.SLICE
+    elif kind in (table.POINTWISE, table.RESHAPE):
+        kind = next((each for each in (table.SLICE, table.GATHER) if each in kinds),
+                    kind)
+    elif kind == table.TRANSPOSE:
+        kind = table.POINTWISE
     return _cut(f"autofuse_{kind}_{number}_{_types(nodes)}")
 
 

@@ -195,7 +195,7 @@ def units_of(graph: Graph, lowered: Lowered) -> Units:
             ports = tuple(each.port for each in group)
             first = group[0]
             part = Part(first.nodes, first.kinds, loop_of(graph, first.nodes))
-            name = names.stage_a(first.nodes, number)
+            name = names.stage_a(first.nodes, number, first.kinds)
             number += 1
             keep = any(each.mark("_disable_lifting") for each in first.nodes)
             units.append(Unit(name, place, (part,), None, ports, 1, 0, keep))

@@ -144,7 +144,7 @@ def cast_pair(*, neighbors=True):
     nodes += [
         node("c1", "Cast", start, SrcT="float32", DstT="float16"),
         node("c2", "Cast", "c1", SrcT="float16", DstT="float32"),
-        node("y", "Floor", "c2", T="float32")]
+        node("y", "Cos", "c2", T="float32")]
     return graph(*nodes)
 
 
