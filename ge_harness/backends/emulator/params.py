@@ -132,7 +132,8 @@ class EmulatorParams:
         "rounded", "D 950, ? 910B", "float32 logarithm, as exp_accuracy",
         "rounded noise", also="noise")
     noise_seed: int = _is(
-        0, "I", "which operands the noise hits; a function of the operands' bits")
+        1, "I", "which operands the noise hits; a function of the operands' bits",
+        low=1)
     fma_contraction: bool = _is(
         False, "I", "a product followed by a sum in a fused kernel rounds once",
         also="true")
@@ -255,7 +256,7 @@ def read_value(parameter: Parameter, text: str) -> Value:
         return text
     if text == AUTO and parameter.low == 0 and parameter.default == 0:
         return 0
-    number = int(text) if text.isdigit() and len(text) < 10 else -1
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
     if number < parameter.low or number > _LARGEST or number % parameter.multiple:
         step = f", a multiple of {parameter.multiple}" if parameter.multiple > 1 else ""
         raise SwitchError(f"{parameter.name}={text}: expected a whole number from "
@@ -275,8 +276,8 @@ def shown(name: str, value: Value) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     parameter = PARAMETERS[name]
-    return AUTO if value == 0 and not parameter.values and not parameter.low and (
-        name != "noise_seed") else str(value)
+    is_auto = value == 0 and not parameter.values and not parameter.low
+    return AUTO if is_auto else str(value)
 
 
 def as_lines(params: EmulatorParams) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ _SQRT_HALF = 0.7071067811865476
 
 
 def exp64(x: np.ndarray) -> np.ndarray:
-    """Return e^x within 2^-49 of its value.
+    """Return e^x within 2^-47 of its value.
 
     Args:
         x: [...] float64, at least one axis; clipped to [-160, 160], beyond which

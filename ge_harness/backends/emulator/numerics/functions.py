@@ -233,7 +233,7 @@ def _power_edges(a: np.ndarray, b: np.ndarray, size: np.ndarray) -> np.ndarray:
         ieee = np.power(np.asarray(a, np.float64), np.asarray(b, np.float64))
         odd = ieee < 0
         plain = np.isfinite(ieee) & (ieee != 0) & np.isfinite(a) & (a != 0)
-        exactly = (a == 1) | (b == 0)
+        exactly = (np.abs(a) == 1) | (b == 0)
         signed = np.where(odd, -size, size)
         edge = rounded64(ieee)
     return np.where(plain & ~exactly, signed, edge)
