@@ -82,6 +82,6 @@ def test_fixtures_work_in_a_session_of_its_own(tmp_path):
         [sys.executable, "-m", "pytest", "-q", "-p", "ge_harness.pytest_plugin",
          "-p", "no:cacheprovider", str(tmp_path)],
         stdout=subprocess.PIPE, text=True, cwd=str(tmp_path),
-        env=dict(os.environ, PYTHONPATH=str(ROOT)))
+        env=dict(os.environ, PYTHONPATH=str(ROOT), PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
     assert "1 failed, 1 passed" in found.stdout
     assert "y: 1 of 1 elements differ; worst at [0]: 1, reference 3" in found.stdout
