@@ -43,8 +43,10 @@ def choices(places: Places, evidence: Evidence, *, kernels: bool) -> Choices:
             found[key] = sum_orders(int(known["size"]), evidence)
         elif key.kind == PRODUCT:
             small = int(known["size"]) <= _LONGEST_PRODUCT
-            found[key] = ("float64", *(("float32, one by one",
-                                        "float32, one by one, fused") if small else ()))
+            orders = ("float32, one by one", "float32, one by one, fused")
+            own = known["dtype"] != "float32"
+            found[key] = ("float64", *(orders if small else ()), *(
+                (SINGLE, *((OWN_DTYPE,) if own else ())) if kernels else ()))
         elif key.kind == ALGORITHM:
             found[key] = (TWO_ROUNDINGS,)
         elif key.kind == REASSOCIATION:
@@ -91,7 +93,8 @@ def seeds(found: Choices, places: Places, evidence: Evidence) -> list[dict[Key, 
              if (key.kind == EDGE and places[key]["source"] in evidence.wide)
              or (key.kind == STEP and key.node in evidence.wide)}
     parts: list[dict[Key, str]] = [
-        {}, shown, {key: ON for key in inside if key.kind == EDGE}, inside, edges, every]
+        {}, shown, {key: ON for key in inside if key.kind == EDGE}, inside, edges,
+        every]
     states = []
     for part in parts:
         for state in (part, {**part, **wide}):

@@ -120,7 +120,7 @@ class _Explaining:
         choices = candidates.choices(self.places, self.evidence, kernels=False)
         seeds = candidates.seeds(choices, self.places, self.evidence)
         found = self._look(self.wanted, choices, seeds)
-        functions = [key for key in self.places if key.kind == KERNEL]
+        functions = [key for key in self.places if key.kind in (KERNEL, PRODUCT)]
         if self.kernels is None or not functions or found.mask.all():
             return found
         choices = candidates.choices(self.places, self.evidence, kernels=True)
@@ -129,7 +129,7 @@ class _Explaining:
             own = {key: value for key in functions if value in choices[key]}
             seeds += [{**state, **own} for state in (
                 found.state, *candidates.seeds(choices, self.places, self.evidence))]
-        own_first = sorted(choices, key=lambda key: key.kind != KERNEL)
+        own_first = sorted(choices, key=lambda key: key.kind not in (KERNEL, PRODUCT))
         again = self._look(self.wanted, {key: choices[key] for key in own_first}, seeds)
         return again if again.mask.sum() > found.mask.sum() else found
 
@@ -169,10 +169,11 @@ class _Explaining:
             fits: list[str] = []
             if key.kind in (SUM, PRODUCT):
                 for value in choices[key]:
-                    bits = self.model.bits({**found.state, key: value})
+                    if value == found.state[key]:
+                        continue
                     self.evaluations += 1
-                    right = int((bits == self.wanted).sum())
-                    if value != found.state[key] and right >= found.mask.sum():
+                    mask, _ = self._evaluate(self.wanted)({**found.state, key: value})
+                    if mask.sum() >= found.mask.sum():
                         fits.append(value)
             made.append(self._hypothesis(key, found, fits))
         return tuple(made)

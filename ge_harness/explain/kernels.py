@@ -52,13 +52,14 @@ class Kernels:
         self._failed: set[str] = set()
         self.runs = 0
 
-    def __call__(self, node: NodeDef, dtype: str, array: np.ndarray) -> np.ndarray:
+    def __call__(self, node: NodeDef, dtype: str,
+                 arrays: Sequence[np.ndarray]) -> np.ndarray:
         """Return the function of float32 values, worked out in `dtype`.
 
         Args:
             node: what to run; its attributes are kept, but for the dtype.
             dtype: "float16", "bfloat16" or "float32"; the values are exact in it.
-            array: [...] float32.
+            arrays: the operands, float32.
 
         Returns:
             [...] float32, exact in `dtype`.
@@ -66,13 +67,17 @@ class Kernels:
         Raises:
             KernelLimitError: nothing can be run.
         """
-        if dtype in _WIDE:
-            bits = rounded(array, dtype).view(np.uint16)
+        if dtype in _WIDE and len(arrays) == 1:
+            bits = rounded(arrays[0], dtype).view(np.uint16)
             return self._table(node, dtype)[bits]
-        digest = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
-        key = f"{self._name(node, dtype)} {array.shape} {digest}"
+        digest = hashlib.sha256(b"".join(
+            np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
+        shapes = " ".join(str(array.shape) for array in arrays)
+        key = f"{self._name(node, dtype)} {shapes} {digest}"
         if key not in self._tables:
-            self._tables[key] = self._run(node, dtype, array)
+            self._tables[key] = (self._mapped(node, dtype, arrays[0])
+                                 if len(arrays) == 1 else
+                                 self._run(node, dtype, arrays))
         return self._tables[key]
 
     def _table(self, node: NodeDef, dtype: str) -> np.ndarray:
@@ -81,9 +86,17 @@ class Kernels:
         if key not in self._tables:
             bits = np.arange(1 << 16, dtype=np.uint32).astype(np.uint16)
             stored = bits if dtype == "bfloat16" else bits.view(np.float16)
-            self._tables[key] = self._run(
+            self._tables[key] = self._mapped(
                 node, dtype, values(Tensor(stored, dtype), "float32"))
         return self._tables[key]
+
+    def _mapped(self, node: NodeDef, dtype: str, array: np.ndarray) -> np.ndarray:
+        """Run a function of one tensor on a vector without a tail."""
+        flat = array.reshape(-1)
+        padded = np.ones(-(-max(flat.size, 1) // _MULTIPLE) * _MULTIPLE, np.float32)
+        padded[:flat.size] = flat
+        found = self._run(node, dtype, [padded])
+        return np.asarray(found[:flat.size].reshape(array.shape))
 
     @staticmethod
     def _name(node: NodeDef, dtype: str) -> str:
@@ -91,17 +104,15 @@ class Kernels:
                           if key != "T" and not key.startswith("_"))
         return f"{node.op} {dtype} {attrs}"
 
-    def _run(self, node: NodeDef, dtype: str, array: np.ndarray) -> np.ndarray:
+    def _run(self, node: NodeDef, dtype: str,
+             arrays: Sequence[np.ndarray]) -> np.ndarray:
         name = self._name(node, dtype)
         if name in self._failed or self.runs >= self._limit:
             raise KernelLimitError(name)
         self.runs += 1
         folder = self._root / f"kernel-{self.runs:03d}"
         folder.mkdir(parents=True, exist_ok=True)
-        flat = array.reshape(-1)
-        padded = np.ones(-(-max(flat.size, 1) // _MULTIPLE) * _MULTIPLE, np.float32)
-        padded[:flat.size] = flat
-        case = _write_case(node, dtype, padded, folder)
+        case = _write_case(node, dtype, arrays, folder)
         request = dataclasses.replace(
             self._request, case=case, mode=Mode.WHOLE, want_dumps=False)
         outcome = launch.launch([request], folder)[0]
@@ -109,27 +120,33 @@ class Kernels:
             self._failed.add(name)
             raise KernelLimitError(name)
         stored = np.load(outcome.output_paths[0], allow_pickle=False)
-        wide = values(Tensor(stored, dtype), "float32")
-        return np.asarray(wide[:flat.size].reshape(array.shape))
+        return values(Tensor(stored, dtype), "float32")
 
 
-def _write_case(node: NodeDef, dtype: str, array: np.ndarray, folder: Path) -> Case:
-    """Write graph and input of one function of [n] float32 values."""
+def _write_case(node: NodeDef, dtype: str, arrays: Sequence[np.ndarray],
+                folder: Path) -> Case:
+    """Write graph and inputs of one node, its operands being placeholders."""
+    kind = AttrValue("type", dtype)
+    ports, paths, nodes = [], [], []
+    for index, array in enumerate(arrays):
+        name = f"x{index}"
+        nodes.append(NodeDef(name, "Placeholder", (), "", (
+            ("dtype", kind), ("shape", AttrValue("shape", tuple(array.shape))))))
+        ports.append(Port(TensorSpec(name, tuple(array.shape), dtype), f"{name}:0"))
+        paths.append(str(folder / f"{name}.npy"))
+        np.save(paths[-1], rounded(as_dtype(array, dtype), dtype), allow_pickle=False)
     attrs = [(key, value) for key, value in node.attrs
              if key != "T" and not key.startswith("_")]
-    kind = AttrValue("type", dtype)
-    shape: Sequence[int] = array.shape
-    definition = GraphDef((
-        NodeDef("x", "Placeholder", (), "", (
-            ("dtype", kind), ("shape", AttrValue("shape", tuple(shape))))),
-        NodeDef("y", node.op, ("x",), "", tuple(sorted((*attrs, ("T", kind)))))))
-    graph_path, input_path = folder / "graph.pb", folder / "x.npy"
-    graphdef.write(definition, graph_path)
-    np.save(str(input_path), rounded(as_dtype(array, dtype), dtype),
-            allow_pickle=False)
-    spec = TensorSpec("x", tuple(shape), dtype)
+    nodes.append(NodeDef("y", node.op, tuple(port.spec.name for port in ports), "",
+                         tuple(sorted((*attrs, ("T", kind))))))
+    graph_path = folder / "graph.pb"
+    graphdef.write(GraphDef(tuple(nodes)), graph_path)
+    shape = arrays[0].shape
+    if len(arrays) == 2:
+        batch = np.broadcast(arrays[0][..., 0, 0], arrays[1][..., 0, 0]).shape
+        shape = (*batch, arrays[0].shape[-2], arrays[1].shape[-1])
     return Case(
         subgraph=f"kernel {node.op}", variant=dtype, seed=0,
-        graph_path=str(graph_path), inputs=(Port(spec, "x:0"),),
-        outputs=(Port(dataclasses.replace(spec, name="y"), "y:0"),),
-        input_paths=(str(input_path),))
+        graph_path=str(graph_path), inputs=tuple(ports),
+        outputs=(Port(TensorSpec("y", tuple(shape), dtype), "y:0"),),
+        input_paths=tuple(paths))

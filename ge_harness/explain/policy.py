@@ -12,7 +12,7 @@ from typing import Callable, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
-from dumps.graphdef import NodeDef
+from dumps.graphdef import AttrValue, NodeDef
 from ge_harness.explain.arithmetic import (
     as_dtype,
     fused_multiply_add,
@@ -53,8 +53,8 @@ class Key(NamedTuple):
 
 
 State = Mapping[Key, str]
-RunKernel = Callable[[NodeDef, str, np.ndarray], np.ndarray]
-"""(node, dtype to run it in, [...] float32 values) -> [...] float32 values."""
+RunKernel = Callable[[NodeDef, str, Sequence[np.ndarray]], np.ndarray]
+"""(node, dtype to run it in, operands, float32) -> [...] float32 values."""
 
 
 @dataclass(frozen=True)
@@ -134,13 +134,16 @@ class ExplainPolicy(EagerPolicy):
         kernel = self.state.get(Key(KERNEL, node.name))
         if kernel is not None and self.run_kernel is not None and len(operands) == 1:
             own = dtype if kernel == OWN_DTYPE else "float32"
-            return self.run_kernel(node, own, as_dtype(operands[0], own))
+            return self.run_kernel(node, own, [as_dtype(operands[0], own)])
         if self.state.get(Key(ALGORITHM, node.name)) == TWO_ROUNDINGS:
             return two_step_rsqrt(operands[0], dtype)
         if (op.function is np.true_divide
                 and Key(RECIPROCAL, node.name) in self.state):
             with np.errstate(all="ignore"):
-                return np.asarray(operands[0] * (np.float32(1) / operands[1]))
+                reciprocal = np.asarray(np.float32(1) / operands[1])
+                if node.op != "Mean" or node.attr("keep_dims", False):
+                    self.factors[node.name] = (operands[0], reciprocal)
+                return np.asarray(operands[0] * reciprocal)
         return None
 
     def _contracted(self, node: NodeDef, op: Elementwise,
@@ -215,6 +218,10 @@ class ExplainPolicy(EagerPolicy):
         value = self.state.get(Key(PRODUCT, node.name), "")
         if not value or left.dtype != np.float32:
             return super().contract(node, left, right, dtype)
+        if value in (OWN_DTYPE, SINGLE) and self.run_kernel is not None:
+            own = dtype if value == OWN_DTYPE else "float32"
+            return self.run_kernel(product_node(left, right), own, (
+                as_dtype(left, own), as_dtype(right, own)))
         if value.startswith("float64"):
             wide = np.matmul(left.astype(np.float64), right.astype(np.float64))
             return np.asarray(wide.astype(np.float32))
@@ -241,6 +248,14 @@ class ExplainPolicy(EagerPolicy):
                 dtype) and dtype != "float64" else super().cast(
                     node, Tensor(tensor.array, "float32"), dtype)
         return super().cast(node, tensor, dtype)
+
+
+def product_node(left: np.ndarray, right: np.ndarray) -> NodeDef:
+    """Return a node that multiplies two tensors of matrices as they are."""
+    flat = left.ndim == 2 and right.ndim == 2
+    first, second = ("transpose_a", "transpose_b") if flat else ("adj_x", "adj_y")
+    return NodeDef("product", "MatMul" if flat else "BatchMatMulV2", ("x0", "x1"), "", (
+        (first, AttrValue("b", False)), (second, AttrValue("b", False))))
 
 
 def final(tensor: Tensor) -> np.ndarray:
@@ -273,7 +288,8 @@ class RecordingPolicy(ExplainPolicy):
         if operands[0].dtype == np.float32:
             if op.function in (np.add, np.subtract) and node.op != "AddN":
                 for place, port in enumerate(data_inputs(node)[:2]):
-                    if port.node in self.factors:
+                    if (port.node in self.factors
+                            or Key(RECIPROCAL, port.node) in self.places):
                         self._note(Key(CONTRACTION, node.name, f"input {place}"),
                                    source=port.node)
             elif node.op == "Mul":

@@ -55,6 +55,7 @@ class _Budget:
     def __init__(self, evaluate: Evaluate, limit: int) -> None:
         self.limit: int | None = limit
         self.used = 0
+        self.elements = 0
         self._evaluate = evaluate
         self._scores: dict[Frozen, int] = {}
         self._results: OrderedDict[Frozen, tuple[Mask, np.ndarray]] = OrderedDict()
@@ -79,7 +80,8 @@ class _Budget:
         if frozen not in self._results:
             self.used += 1
             self._results[frozen] = self._evaluate(state)
-            self._scores[frozen] = int(self._results[frozen][0].sum())
+            mask = self._results[frozen][0]
+            self.elements, self._scores[frozen] = mask.size, int(mask.sum())
             while len(self._results) > _KEPT_RESULTS:
                 self._results.popitem(last=False)
         return self._results[frozen]
@@ -100,6 +102,8 @@ def search(evaluate: Evaluate, choices: Choices, seeds: Sequence[Mapping[Key, st
     state: dict[Key, str] = {}
     best = budget.score(state)
     for seed in seeds:
+        if best == budget.elements:
+            break
         score = budget.score(seed)
         if score > best:
             state, best = dict(seed), score
@@ -113,7 +117,7 @@ def search(evaluate: Evaluate, choices: Choices, seeds: Sequence[Mapping[Key, st
 def _climb(budget: _Budget, choices: Choices, state: dict[Key, str]) -> dict[Key, str]:
     """Change one place at a time while that reproduces more elements."""
     best, better = budget.score(state), True
-    while better:
+    while better and best < budget.elements:
         better = False
         for key, values in choices.items():
             for value in (None, *values):

@@ -82,6 +82,8 @@ def hypothesis_words(item: Document) -> str:
                 f"{factor} factor of {item['source']} last")
     words = {"sum": "sums", "product sum": "adds its products", "algorithm": "is",
              "kernel": "by the compiler's kernel"}
+    if kind == "product sum" and value.startswith("in "):
+        kind = "kernel"
     if kind == "reciprocal":
         return f"{node} multiplies by the reciprocal"
     return f"{node} {words.get(kind, kind)} {value}"
