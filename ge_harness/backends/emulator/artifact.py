@@ -68,7 +68,8 @@ def _graph(graph: AscGraph, names: dict[Port, str],
     yield f"graph loop={list(graph.loop)} low_precision={graph.low_precision}"
     for op in graph.ops:
         inputs = " ".join(op.inputs)
-        yield f"  {op.name} = {op.type}({inputs}) {op.dtype}{list(op.shape)} {op.value}"
+        line = f"  {op.name} = {op.type}({inputs}) {op.dtype}{list(op.shape)}"
+        yield f"{line} {op.value}".rstrip()
     for node in graph.nodes:
         for index in range(len(node.outputs)):
             names.setdefault(Port(node.name, index), f"t{len(names)}")

@@ -147,7 +147,7 @@ def compile_graph(graph: Graph, options: CompileOptions) -> Compilation:
         options: level, switches, chip, AutoFuse settings.
 
     Raises:
-        autofuse.precision.BlacklistError: a blacklist the chip cannot follow.
+        BlacklistError: a blacklist the chip cannot follow.
     """
     return _Compiler(graph.copy(), options).run()
 
@@ -170,7 +170,7 @@ class _Compiler:
 
     def run(self) -> Compilation:
         self._steps(_BEFORE)
-        if self.options.autofuse.enabled and not self._is_single_operator():
+        if self.options.autofuse.enabled:
             self._autofuse()
         self._steps(_AFTER)
         self._flush("PreRunAfterBuild")
@@ -178,10 +178,6 @@ class _Compiler:
         return Compilation(
             plan, self.stages, self.ran, self.edits, self.fused.rejections,
             self.fused.fallbacks, self.fused.lifted, self.fused.regions)
-
-    def _is_single_operator(self) -> bool:
-        """GE marks only single-operator calls, which a graph of a case never is."""
-        return False
 
     def _steps(self, steps: tuple[Step, ...]) -> None:
         for step in steps:

@@ -14,7 +14,6 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Callable, Mapping, Sequence
 
-from dumps.graphdef import TensorValue
 from ge_harness.backends.emulator import values
 from ge_harness.backends.emulator.autofuse import table
 from ge_harness.backends.emulator.ir import AscOp, Desc, Graph, Node, Port
@@ -231,12 +230,6 @@ class _Builder:
 def _exact(node: Node) -> str:
     array, _ = values.constant(node)
     return f"{float(array.reshape(-1)[0]):.20e}"
-
-
-def literal_bytes(node: Node) -> bytes:
-    """Return the stored elements of a constant."""
-    value = node.attr("value")
-    return value.content if isinstance(value, TensorValue) else b""
 
 
 def after_reduce(ops: Sequence[AscOp]) -> int:

@@ -32,7 +32,6 @@ class Box:
         nodes: original operators, inlined ones first; the last gives the output.
         kinds: kinds of fusion inside.
         is_closed: the output is written to memory.
-        number: order in which it was closed, -1 while it is open.
     """
 
     port: Port
