@@ -64,11 +64,18 @@ def parse(text: str, log: WarningLog) -> DumpGraph | None:
         if stripped.startswith(("VIEW 3", "End of Dump")):
             reader.is_complete = True
             break
+        if log.is_hopeless:
+            log.give_up(number, sum(map(_is_node_line, lines[number - 1:])))
+            break
         if stripped:
             reader.take(line.rstrip(), number)
     if views and not reader.is_complete:
         log.add(len(lines), "the text ends before 'End of Dump'")
     return reader.graph()
+
+
+def _is_node_line(line: str) -> bool:
+    return _NEW_TYPE in line or ":" in line and bool(_LOOKS_LIKE_NODE.search(line))
 
 
 def shape(repeats: tuple[str, ...]) -> tuple[int, ...]:

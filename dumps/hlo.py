@@ -181,6 +181,10 @@ class _Parser:
         header = lines[0]
         name = re.split(r"[\s,]", header[len("HloModule "):].lstrip(), maxsplit=1)[0]
         for number, line in enumerate(lines[1:], 2):
+            if self.log.is_hopeless:
+                self.log.give_up(number, sum(
+                    _INSTRUCTION.match(each) is not None for each in lines[number - 1:]))
+                break
             self._line(line.rstrip("\r"), number)
         if self.open is not None:
             self.log.add(len(lines), "file ends inside computation "

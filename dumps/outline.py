@@ -21,9 +21,8 @@ _LONG_LINE = re.compile(rb"\n[^\n]{500,}")
 _STRING_LINE = re.compile(rb'\n *[A-Za-z_]\w*: "')
 _CONTROL_LINE = re.compile(rb"\n[^\n]*?[\x00-\x08\x0b-\x1f]")
 _NOT_CONTROL = bytes((9, 10)) + bytes(range(32, 256))
-_HEAD = re.compile(rb"([A-Za-z_]\w*)(?: (\{)|: ([^\n]*))(?:\n|\Z)")
 _QUOTE = re.compile(rb"[\"']")
-_EDGES: dict[int, Pattern[bytes]] = {}
+_EDGES: dict[tuple[int, bytes], tuple[Pattern[bytes], Pattern[bytes]]] = {}
 BLOCK, SCALAR, CHUNK = "block", "scalar", "chunk"
 
 
@@ -77,47 +76,41 @@ def outline(data: bytes, start: int, end: int, indent: int,
         indent: blanks before a field of this level.
         repeated: field of this level that most blocks are.
     """
-    following = repeated + b" {\n"
+    head, edge = _patterns(indent, repeated)
     parts: list[Part] = []
-    edge = _EDGES.get(indent)
-    if edge is None:
-        edge = _EDGES[indent] = re.compile(rb"\n {%d}(?=[^ \t\n])" % indent)
-    opened: tuple[bytes, int] | None = None
     done = start
-    for match in edge.finditer(data, start, end):
-        place = match.start()
-        after = match.end()
-        if opened is not None:
-            key, begin = opened
-            opened = None
-            if data.startswith(b"}", after) and data[after + 1:after + 2] in _LINE_END:
-                parts.append(Part(BLOCK, key, b"", begin, after + 1, True))
-                done = after + 1
-                continue
-            if not data.startswith(following, after):
-                opened = (key, begin)
-                continue
-            parts.append(Part(BLOCK, key, b"", begin, place, False))
-            done = place
-        if place > done:
-            _add_chunk(parts, data, done, place)
-            done = place
-        head = _HEAD.match(data, after, end)
-        if head is None:
-            continue
-        if head.group(2):
-            opened = (head.group(1), place)
-            continue
-        done = head.end(3)
-        parts.append(Part(SCALAR, head.group(1), head.group(3), place, done, True))
-    if opened is not None:
-        parts.append(Part(BLOCK, opened[0], b"", opened[1], end, False))
-    elif end > done:
+    match = head.search(data, start, end)
+    while match is not None:
+        begin = match.start()
+        if begin > done:
+            _add_chunk(parts, data, done, begin)
+        done = match.end()
+        if not match.group(2):
+            parts.append(
+                Part(SCALAR, match.group(1), match.group(3), begin, done, True))
+        else:
+            closed = edge.search(data, done, end)
+            if closed is None:
+                parts.append(Part(BLOCK, match.group(1), b"", begin, end, False))
+                return parts
+            is_closed = closed.group(1) is not None
+            done = closed.end() if is_closed else closed.start()
+            parts.append(
+                Part(BLOCK, match.group(1), b"", begin, done, is_closed))
+        match = head.search(data, done, end)
+    if end > done:
         _add_chunk(parts, data, done, end)
     return parts
 
 
-_LINE_END = (b"\n", b"")
+def _patterns(indent: int, repeated: bytes) -> tuple[Pattern[bytes], Pattern[bytes]]:
+    """Return what finds a field of a level, and what ends a block of it."""
+    found = _EDGES.get((indent, repeated))
+    if found is None:
+        found = _EDGES[indent, repeated] = (
+            re.compile(rb"\n {%d}([A-Za-z_]\w*)(?: (\{)|: ([^\n]*))(?=\n|\Z)" % indent),
+            re.compile(rb"\n {%d}(?:(\})|%b \{)(?=\n|\Z)" % (indent, repeated)))
+    return found
 
 
 def _add_chunk(parts: list[Part], data: bytes, start: int, end: int) -> None:

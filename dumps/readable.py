@@ -9,6 +9,7 @@ Source: reference graph_dumps.md section 4.3.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ _KEY = re.compile(r", ([A-Za-z_][\w.]*): ")
 _FIRST_KEY = re.compile(r"([A-Za-z_][\w.]*): ")
 _INTEGER = re.compile(r"-?\d{1,300}\Z")
 _FLOAT = re.compile(r"-?(?:\d{1,300}\.?\d{0,300}(?:[eE][+-]?\d{1,5})?|inf|nan)\Z")
+_MOST_GRAPHS = 20000
+_MOST_INPUTS = 100000
 _OPEN, _CLOSE = "[{(", "]})"
 
 
@@ -52,6 +55,9 @@ def parse(data: bytes, path: object) -> DumpGraph:
     lines = check_text(data, path).decode("utf-8", "replace").split("\n")
     blocks: list[_Block] = []
     for number, line in enumerate(lines, 1):
+        if log.is_hopeless or len(blocks) > _MOST_GRAPHS:
+            log.give_up(number, sum("] = Node[" in each for each in lines[number - 1:]))
+            break
         line = line.rstrip()
         match = _GRAPH.match(line)
         if match:
@@ -140,7 +146,10 @@ class _Block:
 
     def _edges(self, text: str, number: int) -> tuple[tuple[str, Edge], ...]:
         """Split `port=%name, port=%name`; a name may hold a comma."""
-        marks = list(_PORT.finditer(text))
+        marks = list(islice(_PORT.finditer(text), _MOST_INPUTS + 1))
+        if len(marks) > _MOST_INPUTS:
+            self._log.add(number, f"more than {_MOST_INPUTS:,} inputs; the rest of "
+                          "them left out")
         if not marks and text.strip():
             self._log.add(number, f"inputs not understood: {shown(text)}")
         found: list[tuple[str, Edge]] = []

@@ -210,20 +210,24 @@ class WarningLog:
         path: the file.
         lost_nodes: operators that stand in the file and could not be returned.
         unknown: how often each field unknown to the reader occurred.
+        problems: lines and tokens that could not be read, warned of or not.
     """
 
     LIMIT = 200
+    HOPELESS = 20000
 
     def __init__(self, path: object) -> None:
         self.path = str(path)
         self.lost_nodes = 0
         self.unknown: Counter[str] = Counter()
+        self.problems = 0
         self._found: list[DumpWarning] = []
         self._seen: set[tuple[int, str]] = set()
         self._dropped = 0
 
     def add(self, line: int, message: str) -> None:
         """Note a warning once; past `LIMIT` warnings they are only counted."""
+        self.problems += 1
         if (line, message) in self._seen:
             return
         if len(self._found) >= self.LIMIT:
@@ -231,6 +235,21 @@ class WarningLog:
             return
         self._seen.add((line, message))
         self._found.append(DumpWarning(self.path, line, message))
+
+    @property
+    def is_hopeless(self) -> bool:
+        """So much was wrong that reading on would only cost time."""
+        return self.problems > self.HOPELESS
+
+    def give_up(self, line: int, lost: int) -> None:
+        """Note that the rest of the file is left out, with `lost` operators."""
+        self._found.append(DumpWarning(self.path, line, "damaged throughout; what "
+                                       "follows is left out"))
+        if lost:
+            self.lost_nodes += lost
+            self._found.append(DumpWarning(
+                self.path, line, f"{lost} operators lost: they stand in what was left "
+                "out"))
 
     def lose(self, line: int, count: int, why: str) -> None:
         """Note that `count` operators were lost."""

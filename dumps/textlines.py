@@ -28,6 +28,10 @@ _PART = re.compile(
 _NOT_CONTROL = bytes((9, 10)) + bytes(range(32, 256))
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 _BLANK = re.compile(rb"\s*(?:#.*)?\Z")
+# Lines out of place before the rest of a part is left out; less where the file has
+# many such parts.
+_MOST_ASTRAY = 20000
+_MOST_ASTRAY_LATER = 100
 
 
 def parse_regular(data: bytes, make: Callable[[int], Message], line: int,
@@ -99,10 +103,16 @@ def parse_damaged(data: bytes, make: Callable[[int], Message], line: int,
         The fields that could be placed; a message that was cut short holds what came
         before the cut.
     """
-    reader = _DamagedReader(make, where[0], where[1])
+    log = where[1]
+    reader = _DamagedReader(make, where[0], log)
+    limit = _MOST_ASTRAY_LATER if log.is_hopeless else _MOST_ASTRAY
     number = line
     start = 0
     while start < len(data):
+        if reader.astray > limit:
+            log.add(number, f"damaged throughout; {len(data) - start:,} more bytes "
+                    "left out")
+            break
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
         reader.take(data[start:end], number)
@@ -117,10 +127,12 @@ class _DamagedReader:
 
     Attributes:
         root: fields of the outermost level.
+        astray: lines that had no place.
     """
 
     def __init__(self, make: Callable[[int], Message], depth: int,
                  log: WarningLog) -> None:
+        self.astray = 0
         self._make = make
         self._first = depth
         self._log = log
@@ -133,6 +145,7 @@ class _DamagedReader:
         match = _PART.match(text)
         if match is None:
             if not _BLANK.match(text):
+                self.astray += 1
                 self._log.add(number, f"line not understood: {shown(text)}")
             return
         blank, opened, key, value, string, closed = match.groups()
@@ -165,6 +178,7 @@ class _DamagedReader:
 
     def _close(self, level: int, number: int) -> None:
         if not 0 <= level < len(self._stack) - 1:
+            self.astray += 1
             if not self._is_astray:
                 self._log.add(number, "a closing bracket without its message")
             return
@@ -176,6 +190,8 @@ class _DamagedReader:
     def _reach(self, level: int, number: int) -> bool:
         """Make `level` the current one; False where its message is not there."""
         if level > len(self._stack) - 1:
+            self.astray += 1
+            self._log.problems += 1
             if not self._is_astray:
                 self._log.add(number, "a message was not opened; its fields left out")
             self._is_astray = True
