@@ -100,8 +100,17 @@ class EmulatorBackend(Backend):
 
 
 def chip_of(request: RunRequest) -> str:
-    """Return the chip asked for."""
-    return dict(request.options).get("chip", "") or DEFAULT_CHIP
+    """Return the chip asked for, by option or as a parameter of the model.
+
+    Raises:
+        SwitchError: the two contradict each other.
+    """
+    option = dict(request.options).get("chip", "")
+    parameter = params_of(request).chip.replace("auto", "")
+    if option and parameter and option != parameter:
+        raise SwitchError(f"--chip={option} and the emulator parameter chip="
+                          f"{parameter} contradict each other")
+    return option or parameter or DEFAULT_CHIP
 
 
 def params_of(request: RunRequest) -> EmulatorParams:

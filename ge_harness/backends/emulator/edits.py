@@ -5,10 +5,13 @@ Source: reference: fusion_result.md section 7.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from ge_harness.backends.emulator.ir import Graph
 from ge_harness.backends.emulator.passes.base import Pass
+
+_SEPARATORS = re.compile(r"[,\x00-\x1f\x7f]")
 
 
 class Edit(NamedTuple):
@@ -31,9 +34,10 @@ class Edit(NamedTuple):
     content: str = ""
 
     def line(self) -> str:
-        """Return the record as the trace file has it."""
-        return ",".join((self.owner, self.action, self.graph, self.node, self.data, "",
-                         "", self.content))
+        """Return the record as the trace file has it; names cannot add records."""
+        fields = (self.owner, self.action, self.graph, self.node, self.data, "", "",
+                  self.content)
+        return ",".join(_SEPARATORS.sub("_", field) for field in fields)
 
 
 def between(before: Graph, after: Graph, each: Pass) -> list[Edit]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import time
 
 import pytest
 
+import graphs
 from dumps import graphdef
 from ge_harness.backends.emulator import front, pipeline
 from tests.ge_harness.backends.emulator import cases
@@ -16,20 +18,27 @@ pytestmark = pytest.mark.tf
 
 @functools.lru_cache(maxsize=None)
 def shipped(name, dtype):
-    """Return a shipped subgraph under GE's names."""
+    """Return a shipped subgraph under GE's names, or why this TensorFlow has none."""
     tf = pytest.importorskip("tensorflow")
     from ge_harness.worker import built
     from graphs.build import build_graph
     from graphs.built import BuildOptions
+    from graphs.errors import GraphUnsupportedError
     from graphs.source import resolve
 
-    made = build_graph(tf.compat.v1, resolve(name), BuildOptions(dtype=dtype))
+    try:
+        made = build_graph(tf.compat.v1, resolve(name), BuildOptions(dtype=dtype))
+    except GraphUnsupportedError as error:
+        return str(error)
     record = built.record(made, name, "graph.pb", None)
     return front.build(graphdef.parse(made.graph_def), record.inputs, record.outputs)
 
 
 def compiled(name, flags, dtype="float16", chip="910b"):
-    return pipeline.compile_graph(shipped(name, dtype), cases.options(flags, chip))
+    found = shipped(name, dtype)
+    if isinstance(found, str):
+        pytest.skip(found)
+    return pipeline.compile_graph(found, cases.options(flags, chip))
 
 
 def names(compilation):
@@ -79,13 +88,11 @@ def test_slice_broadcast_concat_keeps_three_loops_in_one_kernel():
 
 
 def test_every_shipped_subgraph_compiles_in_well_under_a_second():
-    import time
-
-    import graphs
-
     for name in graphs.names():
         for dtype in ("float16", "bfloat16"):
             graph_now = shipped(name, dtype)
+            if isinstance(graph_now, str):
+                continue
             begin = time.process_time()
             for chip in ("910b", "950"):
                 pipeline.compile_graph(graph_now, cases.options(REDUCE, chip))
