@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import argparse
 import os
+import platform
 import tempfile
 from pathlib import Path
+from typing import Mapping
 
 from ge_harness.cli import console, exit_codes
 from ge_harness.errors import UsageError
+from ge_harness.experiment import redact
+from ge_harness.experiment.pack import About, pack
 from ge_harness.records import serialize
 from ge_harness.records.pack import PackReport
 from ge_harness.report.plain import printable
 
 _MEGABYTE = 1 << 20
 _SHOWN = 10
+_MOST_MB = 1_000_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,16 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the archive and say what is in it."""
-    from ge_harness.experiment.pack import pack
-
-    if not args.max_mb > 0:
-        raise UsageError(f"--max-mb={args.max_mb}: expected megabytes above zero")
+    if not 0 < args.max_mb < _MOST_MB:
+        raise UsageError(f"--max-mb={args.max_mb}: expected megabytes above zero and "
+                         f"below {_MOST_MB}")
     folders = [Path(text) for text in args.run_dir]
     target = _target(args.out, folders[0])
     extra = [] if args.no_doctor else [("doctor.json", _doctor())]
     report = pack(folders, target, int(args.max_mb * _MEGABYTE),
-                  home=os.path.expanduser("~"),  # noqa: PTH111 - never raises
-                  extra=extra)
+                  about=_about(os.environ), extra=extra)
     if args.json:
         console.document("pack", report)
     else:
@@ -53,14 +56,25 @@ def describe(report: PackReport) -> str:
     """Return what was packed as text."""
     lines = [f"packed: {report.archive} ({report.size_bytes / _MEGABYTE:.2f} MB, "
              f"{len(report.files)} files)",
-             f"taken out of them: {report.removed} secrets and home paths; look it "
-             "through before you send it, no filter knows every secret"]
+             f"taken out of them: {report.removed} secrets, home paths and names; look "
+             "it through before you send it, no filter knows every secret"]
     lines += [f"  left out: {one.path} ({one.size_bytes} bytes): {one.why}"
               for one in report.left_out[:_SHOWN]]
     more = len(report.left_out) - _SHOWN
     if more > 0:
         lines.append(f"  and {more} more files left out; MANIFEST.json lists them")
     return "\n".join(printable(line) for line in lines)
+
+
+def _about(environ: Mapping[str, str]) -> About:
+    """Return what names this user and machine, and the secrets that are set here."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - never raises
+    users = {environ.get(name, "") for name in ("USER", "LOGNAME", "SUDO_USER")}
+    hosts = {platform.node(), environ.get("HOSTNAME", "")}
+    hosts |= {name.partition(".")[0] for name in hosts}
+    return About(home, sorted((users | {Path(home).name}) - {""}), sorted(hosts - {""}),
+                 [value for name, value in sorted(environ.items())
+                  if redact.names_a_secret(name)])
 
 
 def _target(asked: str, folder: Path) -> Path:

@@ -2,7 +2,7 @@
 
 What tells most comes first: records and logs, then dumps, graphs, outputs and inputs,
 until the limit is reached; what is left out is listed in the archive. Nothing outside
-the folders is read, links included.
+the folders is read, links included. Names of files are cleaned as their contents are.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ MANIFEST = "MANIFEST.json"
 _LOG_BYTES = 2 << 20
 _OVERHEAD_BYTES = 512
 _RESERVED_BYTES = 64 << 10
+_MOST_LISTED = 300
+_LONGEST_NAME = 8000
 _CLOSED = frozenset((".gz", ".zip", ".tgz", ".tar", ".xz", ".bz2", ".whl"))
 _KERNELS = frozenset((".o", ".so", ".bin", ".a"))
 _BINARY = frozenset((".npy", ".npz", ".pb"))
@@ -47,23 +49,39 @@ class _File(NamedTuple):
     size_bytes: int
 
 
+class About(NamedTuple):
+    """What must not be sent.
+
+    Attributes:
+        home: home folder of the user.
+        users: names of the user's account.
+        hosts: names of this machine.
+        secrets: values of variables that hold secrets.
+    """
+
+    home: str = ""
+    users: Sequence[str] = ()
+    hosts: Sequence[str] = ()
+    secrets: Sequence[str] = ()
+
+
 def pack(run_dirs: Sequence[Path], target: Path, limit_bytes: int, *,
-         home: str = "", extra: Sequence[tuple[str, str]] = ()) -> PackReport:
+         about: About | None = None, extra: Sequence[tuple[str, str]] = ()
+         ) -> PackReport:
     """Write an archive of the folders of one or several runs.
 
     Args:
         run_dirs: folders of runs, finished or not.
         target: the archive to write; it must not exist.
         limit_bytes: largest size of the archive, in bytes.
-        home: home folder of the user, taken out of every file.
+        about: what names the user and the machine, taken out of every file.
         extra: (name, text) of further files, packed first.
 
     Raises:
         UsageError: a folder is not that of a run, or the archive cannot be written.
     """
     roots = _roots(run_dirs)
-    redactor = Redactor([(str(root.resolve()), name) for name, root in roots]
-                        + [(home, "~"), (str(Path.cwd()), ".")])
+    redactor = _redactor(roots, about or About())
     aside = target.with_name(f".{target.name}.part")
     if target.exists():
         raise UsageError(f"{target}: exists already; nothing is overwritten")
@@ -73,23 +91,42 @@ def pack(run_dirs: Sequence[Path], target: Path, limit_bytes: int, *,
             for name, text in extra:
                 packer.add_text(name, text)
             for name, root in roots:
-                packer.find(name, root)
+                packer.find(redactor.name(name), root, aside)
             packer.add_all()
             report = PackReport(
                 target.name, 0, limit_bytes, tuple(packer.packed),
-                tuple(packer.left_out), sum(one.removed for one in packer.packed),
+                _listed(packer.left_out), sum(one.removed for one in packer.packed),
                 VERSION)
             packer.write(MANIFEST, redactor.text(
                 serialize.dumps("pack", report).encode("utf-8"))[0])
         aside.replace(target)
         size_bytes = target.stat().st_size
     except OSError as error:
-        if aside.exists():
-            aside.unlink()
         raise UsageError(f"{target}: cannot write the archive: {error.strerror}; give "
                          "another file with --out=FILE") from error
+    finally:
+        if aside.is_file():
+            aside.unlink()
     return PackReport(str(target), size_bytes, limit_bytes, report.files,
-                      report.left_out, report.removed, VERSION)
+                      tuple(packer.left_out), report.removed, VERSION)
+
+
+def _redactor(roots: Sequence[tuple[str, Path]], about: About) -> Redactor:
+    paths = [(str(root.resolve()), name) for name, root in roots]
+    return Redactor(
+        [*paths, (about.home, "~"), (str(Path.cwd()), ".")],
+        [(name, "[user]") for name in about.users]
+        + [(name, "[host]") for name in about.hosts], about.secrets)
+
+
+def _listed(left_out: Sequence[LeftOut]) -> tuple[LeftOut, ...]:
+    """Return the list for the archive itself, which must keep to the limit too."""
+    if len(left_out) <= _MOST_LISTED:
+        return tuple(left_out)
+    rest = left_out[_MOST_LISTED:]
+    return (*left_out[:_MOST_LISTED], LeftOut(
+        f"{len(rest)} more files", sum(one.size_bytes for one in rest),
+        "left out like those above; not listed one by one"))
 
 
 def _roots(run_dirs: Sequence[Path]) -> list[tuple[str, Path]]:
@@ -118,15 +155,18 @@ class _Packer:
         self._redactor = redactor
         self._limit_bytes = max(0, limit_bytes - _RESERVED_BYTES)
         self._seen: dict[tuple[int, int], str] = {}
+        self._names: set[str] = set()
         self._waiting: list[_File] = []
         self.packed: list[PackedFile] = []
         self.left_out: list[LeftOut] = []
 
-    def find(self, name: str, root: Path) -> None:
-        """Look for files below a folder."""
+    def find(self, name: str, root: Path, own: Path) -> None:
+        """Look for files below a folder; `own` is the archive itself."""
         top = root.resolve()
         for path in _walk(top):
-            inner = f"{name}/{path.relative_to(top).as_posix()}"
+            if path == own.resolve():
+                continue
+            inner = self._inner(f"{name}/{path.relative_to(top).as_posix()}")
             try:
                 real = path.resolve()
                 status = real.stat()
@@ -135,6 +175,9 @@ class _Packer:
                 continue
             size_bytes = status.st_size
             why = self._unfit(path, real, top, status)
+            if not why and inner in self._names:
+                why = "another file has this name once it names nobody"
+            self._names.add(inner)
             key = (status.st_dev, status.st_ino)
             if not why and key in self._seen:
                 why = f"the same file as {self._seen[key]}"
@@ -146,6 +189,9 @@ class _Packer:
             turn = next((number for number, pattern in enumerate(_ORDER)
                          if pattern.fullmatch(within)), len(_ORDER))
             self._waiting.append(_File(turn, inner, real, size_bytes))
+
+    def _inner(self, name: str) -> str:
+        return self._redactor.name(name)[-_LONGEST_NAME:]
 
     def add_all(self) -> None:
         """Pack what was found, in turn, as far as there is room."""
@@ -168,6 +214,8 @@ class _Packer:
     def _unfit(self, path: Path, real: Path, top: Path, status: os.stat_result) -> str:
         if top not in real.parents:
             return "a link out of the folder"
+        if stat.S_ISDIR(status.st_mode):
+            return "a link to a folder"
         if not stat.S_ISREG(status.st_mode):
             return "not a plain file"
         if path.suffix in _CLOSED:
@@ -202,8 +250,8 @@ class _Packer:
         directory = sum(len(info.filename.encode("utf-8")) + _OVERHEAD_BYTES
                         for info in self._archive.filelist)
         written = sum(info.compress_size for info in self._archive.filelist)
-        room = self._limit_bytes - written - directory - len(name.encode("utf-8", (
-            "replace"))) - _OVERHEAD_BYTES
+        room = (self._limit_bytes - written - directory - len(name.encode("utf-8"))
+                - _OVERHEAD_BYTES)
         return len(data) <= room or len(zlib.compress(data)) <= room
 
     def _leave(self, name: str, size_bytes: int, why: str) -> None:
@@ -228,5 +276,6 @@ def _content(file: _File) -> tuple[bytes, bool]:
 def _walk(top: Path) -> Iterator[Path]:
     for folder, folders, files in os.walk(str(top), followlinks=False):
         folders.sort()
-        for name in sorted(files):
+        links = [name for name in folders if (Path(folder) / name).is_symlink()]
+        for name in sorted(files + links):
             yield Path(folder) / name

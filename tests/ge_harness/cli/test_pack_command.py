@@ -45,9 +45,18 @@ def test_json_is_one_document(folder):
     assert body["size_bytes"] == (folder.parent / "a.zip").stat().st_size
 
 
+def test_a_secret_of_the_shell_and_the_account_are_taken_out(folder, monkeypatch):
+    monkeypatch.setenv("LAB_API_TOKEN", "Zq9-not-known")
+    monkeypatch.setenv("USER", "marguerite")
+    (folder / "notes.txt").write_text("by marguerite with Zq9-not-known")
+    assert _run(folder.parent, "run", "--no-doctor", "--out=a.zip")[0] == 0
+    with zipfile.ZipFile(str(folder.parent / "a.zip")) as archive:
+        assert archive.read("run/notes.txt") == b"by [user] with [removed]"
+
+
 @pytest.mark.parametrize("words", [
-    ("none",), ("run", "--max-mb=0"), ("run", "--out=run/jobs"),
-    ("run", "--out=no/such/folder.zip")])
+    ("none",), ("run", "--max-mb=0"), ("run", "--max-mb=inf"),
+    ("run", "--out=run/jobs"), ("run", "--out=no/such/folder.zip")])
 def test_what_cannot_be_packed_ends_with_2_and_one_line(folder, words):
     status, out, err = _run(folder.parent, *words, "--no-doctor")
     assert (status, out) == (2, "")

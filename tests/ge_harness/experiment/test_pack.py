@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import zipfile
 
 import numpy as np
 import pytest
 
 from ge_harness.errors import UsageError
-from ge_harness.experiment.pack import MANIFEST, pack
+from ge_harness.experiment.pack import MANIFEST, About, pack
 from ge_harness.experiment.redact import Redactor
 from ge_harness.records import serialize
 
@@ -46,7 +47,8 @@ def _read(path):
 
 def test_a_run_is_packed_without_secrets_and_home_paths(tmp_path):
     run = _run(tmp_path)
-    report = pack([run], tmp_path / "out.zip", LIMIT, home=str(tmp_path / "jane"))
+    report = pack([run], tmp_path / "out.zip", LIMIT,
+                  about=About(home=str(tmp_path / "jane")))
     content = _read(tmp_path / "out.zip")
     whole = b"".join(content.values())
     for secret in (b"hunter22", b"abcdef", b"/home/jane", str(tmp_path).encode()):
@@ -131,6 +133,75 @@ def test_the_same_run_gives_the_same_bytes(tmp_path):
     assert one == other
 
 
+def test_the_user_the_host_and_secrets_of_the_shell_are_in_no_content_and_no_name(
+        tmp_path):
+    run = _run(tmp_path, "jane-run")
+    (run / "jobs" / "npu7.txt").write_text(
+        "jane@npu7.lab, /data/jane., x=Zq9-not-known; janet stays, jane_tmp\n"
+        + json.dumps("/data/caf\u00e9/x"))
+    about = About("/data/caf\u00e9", ("jane",), ("npu7", "npu7.lab"),
+                  ("Zq9-not-known",))
+    pack([run], tmp_path / "out.zip", LIMIT, about=about)
+    content = _read(tmp_path / "out.zip")
+    assert content["[user]-run/jobs/[host].txt"] == (
+        b"[user]@[host], /data/[user]., x=[removed]; janet stays, [user]_tmp\n\"~/x\"")
+    listed = json.loads(content[MANIFEST].decode("utf-8"))
+    assert {one["path"] for one in listed["files"]} == set(content) - {MANIFEST}
+    whole = b"".join(content.values()) + "".join(content).encode("utf-8")
+    assert b"npu7" not in whole
+
+
+def test_an_account_that_names_nobody_leaves_graphs_readable():
+    text = b"root graph, user op, ab"
+    assert Redactor([], [("root", "[user]"), ("user", "[user]"), ("ab", "[user]")]
+                    ).text(text) == (text, 0)
+
+
+@pytest.mark.parametrize("part", [
+    b"a-", b"eyJ-", b"token ", b'token="', b"A ", b"://a:", b"/home/", b"password",
+    b"token={", b"token=1", b"--a-", b"\"", b"secret: "],
+    ids=lambda part: part.decode())
+def test_text_made_to_hang_a_filter_does_not(part):
+    text = b"-----BEGIN " + part * (200000 // len(part))
+    started = time.process_time()
+    Redactor([("/data/jane", "~")], [("jane", "[user]")]).text(text)
+    assert time.process_time() - started < 5.0
+
+
+def test_hostile_names_are_packed_under_plain_ones(tmp_path):
+    run = _run(tmp_path)
+    with open(os.fsencode(str(run)) + b"/bad\xff.txt", "w"):  # noqa: PTH123
+        pass
+    (run / "a\nb\x1b[31m.txt").write_text("x")
+    (run / "etc").symlink_to("/etc")
+    (run / "self").symlink_to(run / "jobs")
+    report = pack([run], tmp_path / "out.zip", LIMIT)
+    names = set(_read(tmp_path / "out.zip"))
+    assert {"run/bad\\udcff.txt", "run/a\\nb\\x1b[31m.txt"} <= names
+    why = {one.path: one.why for one in report.left_out}
+    assert why["run/etc"] == "a link out of the folder"
+    assert why["run/self"] == "a link to a folder"
+
+
+def test_an_archive_inside_the_run_does_not_hold_itself(tmp_path):
+    run = _run(tmp_path)
+    report = pack([run], run / "x.zip", LIMIT)
+    assert not [one for one in (*report.files, *report.left_out) if "x.zip" in one.path]
+    assert not list(run.glob(".*.part"))
+
+
+def test_a_long_list_of_what_is_left_out_keeps_to_the_limit(tmp_path):
+    run = _run(tmp_path)
+    random = np.random.RandomState(0)
+    for _ in range(3000):
+        (run / "jobs" / f"{random.bytes(60).hex()}.gz").write_text("x")
+    report = pack([run], tmp_path / "out.zip", 200 << 10)
+    assert report.size_bytes <= 200 << 10
+    listed = json.loads(_read(tmp_path / "out.zip")[MANIFEST].decode("utf-8"))
+    assert listed["left_out"][-1]["path"].endswith(" more files")
+    assert len(report.left_out) > 3000
+
+
 def test_two_runs_of_one_name_stay_apart(tmp_path):
     first, second = _run(tmp_path / "1"), _run(tmp_path / "2")
     pack([first, second], tmp_path / "out.zip", LIMIT, extra=[("doctor.json", "{}\n")])
@@ -165,6 +236,9 @@ def test_what_cannot_be_packed_is_a_usage_error(tmp_path, case):
      b"[removed]\n"),
     (b"ghp_" + b"a" * 36, b"[removed]"),
     (b"cd /root/x; ls /Users/joe", b"cd ~/x; ls ~"),
+    (b"password=12345678", b"password=[removed]"),
+    (b"run --api-key hunter22 x", b"run --api-key [removed] x"),
+    (b'token="' + b"k" * 9000 + b'"', b'token="[removed]"'),
 ], ids=lambda value: value.decode()[:24])
 def test_secrets_are_known_by_their_form(text, clean):
     assert Redactor([]).text(text) == (clean, 2 if b"/root" in text else 1)
