@@ -75,7 +75,8 @@ def parse(text: str, log: WarningLog) -> DumpGraph | None:
 
 
 def _is_node_line(line: str) -> bool:
-    return _NEW_TYPE in line or ":" in line and bool(_LOOKS_LIKE_NODE.search(line))
+    return _NEW_TYPE in line or (
+        ":" in line and _LOOKS_LIKE_NODE.search(line) is not None)
 
 
 def shape(repeats: tuple[str, ...]) -> tuple[int, ...]:

@@ -182,8 +182,9 @@ class _Parser:
         name = re.split(r"[\s,]", header[len("HloModule "):].lstrip(), maxsplit=1)[0]
         for number, line in enumerate(lines[1:], 2):
             if self.log.is_hopeless:
-                self.log.give_up(number, sum(
-                    _INSTRUCTION.match(each) is not None for each in lines[number - 1:]))
+                rest = lines[number - 1:]
+                self.log.give_up(number, sum(1 for _ in filter(_INSTRUCTION.match,
+                                                               rest)))
                 break
             self._line(line.rstrip("\r"), number)
         if self.open is not None:

@@ -8,17 +8,17 @@ counts of fusion_result.json (what the pass itself returned), and last a line of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Iterable, Mapping, Sequence
+from typing import Iterable, Sequence
 
 from dumps.changes import NodeRef
 from dumps.fusion_result import FusionResult
 from dumps.hlo_passes import PIPELINE_START, ModulePasses
 from dumps.plog import LogFinding, Plog
 from dumps.series import GraphStages
-from dumps.sides import STAMP
 from dumps.source import shown
 from dumps.trace import GraphTrace, OwnerEdits
 from ge_harness.catalogue import passes
+from ge_harness.inspection.scope import Scopes, engine_process
 from ge_harness.inspection.stage_evidence import StageWatcher
 from ge_harness.inspection.tally import Tallies
 from ge_harness.inspection.touched import Touched
@@ -66,15 +66,15 @@ def report(tallies: Tallies, watcher: StageWatcher, sources: Sources) -> PassRep
         sources: everything else.
     """
     tallies.has_fusion_result = bool(sources.fusion)
-    marks = {STAMP.sub("", graph.name): graph.mark for graph in sources.graphs}
+    scopes = Scopes(sources.graphs)
     for each in sources.traces:
-        _trace(tallies, watcher, each, marks)
-    matched = _fusion(tallies, sources.fusion, sources.graphs)
+        _trace(tallies, watcher, each, scopes)
+    matched = _fusion(tallies, sources.fusion, scopes)
     disabled: dict[tuple[str, str], None] = {}
     steps: dict[str, None] = {}
     options: dict[str, str] = {}
     for log in sources.logs:
-        _log(tallies, log, disabled, steps)
+        _log(tallies, log, scopes.process(log.pids), (disabled, steps))
         options.update(log.options)
     for module in sources.modules:
         _module(tallies, module)
@@ -85,7 +85,7 @@ def report(tallies: Tallies, watcher: StageWatcher, sources: Sources) -> PassRep
 
 
 def _trace(tallies: Tallies, watcher: StageWatcher, found: GraphTrace,
-           marks: Mapping[str, str]) -> None:
+           scopes: Scopes) -> None:
     for edits in found.owners:
         if edits.owner in _NO_PASSES or not (
                 edits.added or edits.removed or edits.modified
@@ -97,7 +97,7 @@ def _trace(tallies: Tallies, watcher: StageWatcher, found: GraphTrace,
             if node in watcher.names:
                 kind, dtypes = watcher.names[node]
                 touched.ref(NodeRef("", node, kind, dtypes))
-        known_graphs = {marks.get(STAMP.sub("", each), "") for each in edits.graphs}
+        known_graphs = {scopes.of_name(each) for each in edits.graphs}
         graph = known_graphs.pop() if len(known_graphs) == 1 else ""
         tallies.add((graph, family, name),
                     Evidence("graph trace", _edits(edits), found.path, edits.line),
@@ -129,12 +129,13 @@ def _edits(edits: OwnerEdits) -> str:
 
 
 def _fusion(tallies: Tallies, found: Sequence[FusionResult],
-            graphs: Sequence[GraphStages]) -> list[tuple[str, str, int]]:
+            scopes: Scopes) -> list[tuple[str, str, int]]:
     matches: dict[tuple[str, str], int] = {}
     effects: dict[tuple[str, str], int] = {}
     for result in found:
+        process = scopes.process(engine_process(result.path))
         for part in result.graphs:
-            mark = _mark_of(part.graph, graphs)
+            mark = scopes.of_id(part.graph, process)
             for count in part.counts:
                 key = (count.family, count.name)
                 matches[key] = matches.get(key, 0) + count.match_times
@@ -153,22 +154,15 @@ def _fusion(tallies: Tallies, found: Sequence[FusionResult],
                   if effect <= 0)
 
 
-def _mark_of(graph_id: str, graphs: Sequence[GraphStages]) -> str:
-    """Return the mark of the one graph with that id, "" where it is not told."""
-    found = [graph.mark for graph in graphs if graph.format == "ge" and graph_id
-             and graph_id == (graph.name.rpartition("_")[2] if graph.graph_id is None
-                              else str(graph.graph_id))]
-    return found[0] if len(found) == 1 else ""
-
-
-def _log(tallies: Tallies, log: Plog, disabled: dict[tuple[str, str], None],
-         steps: dict[str, None]) -> None:
+def _log(tallies: Tallies, log: Plog, scope: str,
+         notes: tuple[dict[tuple[str, str], None], dict[str, None]]) -> None:
+    disabled, steps = notes
     for finding in log.findings:
         family, name = _logged(finding)
         if finding.kind == "disabled":
             disabled[family, name] = None
         elif finding.kind in ("ran", "changed"):
-            tally = tallies.add(("", family, name), _log_evidence(finding, log),
+            tally = tallies.add((scope, family, name), _log_evidence(finding, log),
                                 stage="::".join(finding.labels))
             if finding.effect_times is not None and not tally.declared:
                 tally.effect_times = max(finding.effect_times, tally.effect_times or 0)
@@ -176,7 +170,7 @@ def _log(tallies: Tallies, log: Plog, disabled: dict[tuple[str, str], None],
                 tally.match_times = max(finding.match_times, tally.match_times or 0)
         elif finding.kind == "step":
             if passes.lookup(family, name):
-                tallies.add(("", family, name), _log_evidence(finding, log))
+                tallies.add((scope, family, name), _log_evidence(finding, log))
             else:
                 steps[finding.name] = None
 

@@ -17,6 +17,7 @@ from dumps.records import DumpWarning
 from dumps.series import GraphStages, Stage
 from ge_harness.inspection.active import module_mark
 from ge_harness.inspection.gather import Gathered
+from ge_harness.inspection.scope import process_of
 from ge_harness.records.inspection import PassFinding, Unattributed
 
 
@@ -50,7 +51,7 @@ def document(found: Gathered) -> dict[str, Any]:
 
 
 def _graph(found: Gathered, graph: GraphStages) -> dict[str, Any]:
-    active = found.tallies.findings(graph.mark)
+    active = found.tallies.findings(graph.mark, process_of(graph.run))
     names: dict[str, None] = {}
     for stage in graph.stages:
         names.update(dict.fromkeys(stage.subgraphs))

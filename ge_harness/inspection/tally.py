@@ -42,7 +42,10 @@ class Tally:
 
 
 class Tallies:
-    """The passes found so far, by graph, family and name; graph "" is the process."""
+    """The passes found so far, by graph, family and name; graph "" is the process.
+
+    Where several processes were dumped, a process is "pid <number>" instead.
+    """
 
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, str], Tally] = {}
@@ -75,15 +78,17 @@ class Tallies:
         tally.stage = tally.stage or stage
         return tally
 
-    def findings(self, graph: str | None = None) -> tuple[PassFinding, ...]:
+    def findings(self, graph: str | None = None,
+                 process: str = "") -> tuple[PassFinding, ...]:
         """Return a finding for every pass with evidence, most telling first.
 
         Args:
-            graph: only what concerns this graph or the whole process; None for all.
+            graph: only what concerns this graph or its process; None for all.
+            process: the graph's process, "" where it is not known.
         """
         merged: dict[tuple[str, str], Tally] = {}
         for (where, family, name), tally in self._found.items():
-            if graph is None or where in ("", graph):
+            if graph is None or where in ("", graph, process):
                 merged.setdefault((family, name), Tally()).merge(tally)
         found = [self._finding(family, name, tally)
                  for (family, name), tally in merged.items() if tally.evidence]

@@ -12,6 +12,7 @@ from ge_harness import catalogue
 from ge_harness.inspection.document import document
 from ge_harness.inspection.for_run import active_passes
 from ge_harness.inspection.gather import gather
+from ge_harness.inspection.scope import Scopes
 from ge_harness.inspection.verdict import is_floating, judge
 from tests.dumps.series_text import GRAPH, make_series, node
 from tests.shared import SAMPLES, needs_shared
@@ -239,3 +240,38 @@ def test_the_graph_of_a_fused_kernel_shows_autofuse_and_its_dtypes():
     (fused,) = found.passes.active
     assert (fused.name, fused.verdict) == ("AutoFusePass", "precision-affecting")
     assert "graph of a fused kernel" in fused.evidence[0].text
+
+
+def test_what_one_process_declares_is_not_said_of_another(tmp_path):
+    shutil.copytree(str(SERIES), str(tmp_path / "both"))
+    shutil.copytree(str(SERIES / "pid_41_deviceid_0"),
+                    str(tmp_path / "both" / "pid_42_deviceid_0"))
+    graphs = {graph["run"]: {each["name"]: each for each in graph["active_passes"]}
+              for graph in document(gather(tmp_path / "both"))["graphs"]}
+    own, other = graphs["pid 41, device 0"], graphs["pid 42, device 0"]
+    assert own["RealDiv2MulsFusionPass"]["standing"] == "declared and seen"
+    assert other["RealDiv2MulsFusionPass"]["standing"] == "seen, undeclared"
+    assert "TbeEltwiseFusionPass" in own
+    assert "TbeEltwiseFusionPass" not in other
+
+
+def test_a_log_counts_for_the_graphs_of_its_process(tmp_path):
+    shutil.copytree(str(SERIES / "pid_41_deviceid_0"),
+                    str(tmp_path / "pid_41_deviceid_0"))
+    shutil.copytree(str(SERIES / "pid_41_deviceid_0"),
+                    str(tmp_path / "pid_42_deviceid_0"))
+    log = next((DATA / "evidence").glob("plog-41_*.log"))
+    shutil.copy(str(log), str(tmp_path))
+    shown = {graph["run"]: {one["file"] for each in graph["active_passes"]
+                            for one in each["all_evidence"] if one["strength"] == "log"}
+             for graph in document(gather(tmp_path))["graphs"]}
+    assert shown["pid 41, device 0"] == {str(tmp_path / log.name)}
+    assert shown["pid 42, device 0"] == set()
+
+
+def test_a_trace_that_fits_graphs_of_two_processes_counts_for_both(tmp_path):
+    for pid in (41, 42):
+        shutil.copytree(str(SERIES / "pid_41_deviceid_0"),
+                        str(tmp_path / f"pid_{pid}_deviceid_0"))
+    scopes = Scopes(gather(tmp_path).series.graphs)
+    assert scopes.of_name("ge_default_20260102030405_1") == ""
