@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ge_harness.version import VERSION as __version__
+from ge_harness.version import VERSION as __version__  # noqa: N811 - Python's name
 
 if TYPE_CHECKING:
     from ge_harness.toolkit import (

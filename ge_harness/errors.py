@@ -3,7 +3,7 @@
     HarnessError
     ├── UsageError              exit 2   the request itself is wrong
     │   ├── UnknownNameError             a name nothing is registered under
-    │   ├── SwitchError                  a compiler switch that would not do what it says
+    │   ├── SwitchError                  a switch that would not do what it says
     │   └── PlanError                    a plan file that cannot be read
     ├── UnavailableError        exit 3   the backend or extra is not usable here
     ├── SearchError             exit 4   a search found no answer it could defend

@@ -67,7 +67,7 @@ class Announcement:
     warnings: tuple[str, ...] = ()
 
 
-class BackendFailure(Exception):
+class BackendFailure(Exception):  # noqa: N818 - the house calls it a failure
     """A run that the backend itself gives up, with its kind.
 
     Caught by the child and stored as a `RunFailure`.
@@ -120,7 +120,7 @@ class Backend:
     warm = True
 
     def probe(self) -> Probe:
-        """Say whether the backend is usable here; never raises, imports no TensorFlow."""
+        """Say whether it is usable here; never raises, imports no TensorFlow."""
         raise NotImplementedError
 
     def switches(self) -> tuple[Switch, ...]:

@@ -15,6 +15,5 @@ def console(*words, cwd=None, timeout=300, env=None):
     variables = {**os.environ, "PYTHONPATH": str(ROOT), **(env or {})}
     done = subprocess.run(
         [sys.executable, "-m", "ge_harness", *map(str, words)], cwd=str(cwd or ROOT),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=timeout,
-        env=variables)
+        capture_output=True, text=True, timeout=timeout, env=variables)
     return done.returncode, done.stdout, done.stderr

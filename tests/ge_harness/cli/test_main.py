@@ -71,7 +71,7 @@ def test_every_list_answers_with_json_and_without_tensorflow(what):
             "heavy = {'tensorflow', 'numba', 'matplotlib', 'rich', 'jinja2'}\n"
             "print(status, sorted(heavy & set(sys.modules)), file=sys.stderr)")
     done = subprocess.run([sys.executable, "-c", code], cwd=str(ROOT), text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                          capture_output=True)
     assert done.stderr.strip().split("\n")[-1] == "0 []"
     document = json.loads(done.stdout)
     assert document["schema"] == "ge_harness/list/1"
