@@ -30,8 +30,8 @@ INTS = dataclasses.replace(FUSION, name="ints", dtypes=("int32",))
 
 
 def _case(count=3, dtype="float32"):
-    return Case("g", "v", 0, "g.pb", (), (Port(TensorSpec("y", (count,), dtype), "y:0"),),
-                ())
+    outputs = (Port(TensorSpec("y", (count,), dtype), "y:0"),)
+    return Case("g", "v", 0, "g.pb", (), outputs, ())
 
 
 def _success(path, passes=(), repeatable=True, case=None):

@@ -15,7 +15,8 @@ def test_an_existing_folder_gets_a_number(tmp_path):
     assert second.path.name == "out-2"
 
 
-@pytest.mark.parametrize("subject", ["softmax", "../../evil.py", "a\nb", "x" * 5000, ""])
+@pytest.mark.parametrize("subject", [
+    "softmax", "../../evil.py", "a\nb", "x" * 5000, ""])
 def test_the_default_folder_stays_below_runs(tmp_path, monkeypatch, subject):
     monkeypatch.chdir(tmp_path)
     folder = RunFolder.create("", "run", subject)
