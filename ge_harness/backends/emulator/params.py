@@ -22,6 +22,7 @@ Value = Union[str, int, bool]
 Ensemble = Sequence[Tuple[str, "EmulatorParams"]]
 AUTO = "auto"
 _LARGEST = 1 << 24
+_ONLY_910B = ("impl_mode", "eager_fp16_exp", "eager_fp16_div", "eager_unlocated_910b")
 
 
 class Parameter(NamedTuple):
@@ -278,6 +279,20 @@ def shown(name: str, value: Value) -> str:
     parameter = PARAMETERS[name]
     is_auto = value == 0 and not parameter.values and not parameter.low
     return AUTO if is_auto else str(value)
+
+
+def inert(params: EmulatorParams, chip: str) -> tuple[str, ...]:
+    """Return settings that cannot change anything on a chip, as `name=value`.
+
+    Args:
+        params: as parsed.
+        chip: "910b" or "950", the plan's; parameter `chip` overrules it.
+    """
+    chip = chip if params.chip == AUTO else params.chip
+    idle = set(_ONLY_910B) if chip != "910b" else set()
+    if params.matmul_accum != "split_k":
+        idle.add("matmul_k_cores")
+    return tuple(each for each in changed(params) if each.split("=")[0] in idle)
 
 
 def as_lines(params: EmulatorParams) -> tuple[str, ...]:

@@ -83,8 +83,7 @@ class Unit:
         """Return a / b by the plain instruction."""
         a, b = self._in(a), self._in(b)
         if self.params.div_form != "auto":
-            steps = int(self.params.div_form[-1])
-            return self._out(self._newton_quotient(a, b, steps))
+            return self._out(self._newton_quotient(a, b))
         result = np.asarray(a / b)
         if self._division == "correct":
             return self._out(result)
@@ -96,7 +95,7 @@ class Unit:
     def div_exact(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return a / b by the compensated division: correctly rounded."""
         if self.params.div_form != "auto":
-            return self.div(a, b)
+            return self._ends(self._newton_quotient, a, b)
         return self._ends(np.true_divide, a, b)
 
     def sqrt(self, x: np.ndarray) -> np.ndarray:
@@ -174,7 +173,7 @@ class Unit:
             y = self._step(safe, y)
         return np.where(usual, y, _ONE / np.sqrt(x)).reshape(shape)
 
-    def _newton_quotient(self, a: np.ndarray, b: np.ndarray, steps: int) -> np.ndarray:
+    def _newton_quotient(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Return a times a reciprocal of b from an integer guess (12 % off) and steps.
 
         Source: the guess is the widely known 0x7EF311C7 - bits.
@@ -187,7 +186,7 @@ class Unit:
         bits = np.ascontiguousarray(safe).view(np.int32).reshape(safe.shape)
         guess = np.int32(0x7EF311C7) - bits
         y = np.ascontiguousarray(guess).view(np.float32).reshape(safe.shape)
-        for _ in range(steps):
+        for _ in range(int(self.params.div_form[-1])):
             y = y * (np.float32(2) - safe * y)
         return np.asarray(
             np.where(usual, a * np.copysign(y, b), a / b)).reshape(shape)
