@@ -40,6 +40,13 @@ def from_name(name: str) -> str:
     return _SHORT.get(upper) or _NUMPY.get(upper) or upper.lower() or "undefined"
 
 
+def is_known(name: str) -> bool:
+    """Say whether a dtype's name is one of the tables above."""
+    upper = name.upper()
+    upper = upper[3:] if upper.startswith("DT_") else upper
+    return upper in _SHORT or upper in _NUMPY
+
+
 def from_ir(number: int) -> str:
     """Return the dtype of a number in the numbering of ge_ir.proto."""
     known = 0 <= number < len(IR_NAMES)

@@ -15,11 +15,11 @@ from typing import Any, Sequence
 
 from dumps import dtypes, ge_tree
 from dumps.outline import BLOCK, CHUNK, Head, Part, outline, string_field
-from dumps.records import DumpGraph, DumpNode, NodeDetail, TensorDesc
+from dumps.records import DumpGraph, DumpNode, NodeDetail, TensorDesc, WarningLog
 from dumps.source import MAX_BYTES, load, shown
 from dumps.textgraph import Graphs, TextReader
 from dumps.textproto import Message
-from dumps.textvalue import to_int
+from dumps.textvalue import to_float, to_int
 
 FORMAT = "ge_onnx"
 # op_type of the nodes that stand for a graph.
@@ -27,6 +27,8 @@ _SUBGRAPH = "subgraph"
 _FIELDS = ge_tree.OP_LISTS | ge_tree.OP_SCALARS | {"input_desc_nums",
                                                    "output_desc_nums"}
 _DESC = re.compile(r"(input|output)_desc_(.+):(\d{1,6})\Z", re.DOTALL)
+_NUMBERS = {"INT": ("i", to_int), "INTS": ("ints", to_int), "FLOAT": ("f", to_float),
+            "FLOATS": ("floats", to_float)}
 _PACKED = re.compile(r"(input|output)_desc_(\d{1,6})\Z")
 
 
@@ -51,9 +53,19 @@ def parse(data: bytes, path: object) -> DumpGraph:
     return _Reader(data, path).read()
 
 
-def attribute_value(attribute: Message) -> Any:
-    """Return an attribute as a plain Python value; what is not printed is zero."""
+def attribute_value(attribute: Message, log: WarningLog) -> Any:
+    """Return an attribute as a plain Python value; what is not printed is zero.
+
+    Args:
+        attribute: its message.
+        log: takes a number that is none.
+    """
     kind = attribute.text("type")
+    if kind in _NUMBERS:
+        key, convert = _NUMBERS[kind]
+        for token in attribute.scalars(key):
+            if convert(token) is None:
+                log.add(attribute.line, f"value {shown(token)}, expected a number")
     if kind == "INT":
         return attribute.integer("i")
     if kind == "INTS":
@@ -171,14 +183,15 @@ class _Reader(TextReader):
             match = _DESC.match(name) or _PACKED.match(name)
             if match is None:
                 target = fields if name in _FIELDS else values
-                target[name] = attribute_value(attribute)
+                target[name] = attribute_value(attribute, self.log)
                 continue
             number = int(match.group(match.lastindex or 0))
             port = ports[match.group(1)].setdefault(number, {"": message.line})
             if match.lastindex == 3:
-                port[match.group(2)] = attribute_value(attribute)
+                port[match.group(2)] = attribute_value(attribute, self.log)
             else:
-                port.update(self._unpack(attribute_value(attribute), attribute.line))
+                port.update(self._unpack(attribute_value(attribute, self.log),
+                                         attribute.line))
         return NodeDetail(values, self._descs(ports["input"]),
                           self._descs(ports["output"]), (), fields)
 

@@ -33,7 +33,9 @@ OP_OTHER = frozenset((
     "subgraph_name"))
 GRAPH_FIELDS = frozenset(("name", "input", "output", "op", "attr", "attr_groups"))
 _DESC_OTHER = frozenset(("name", "dtype", "shape", "layout", "attr"))
-_MISSING: Mapping[str, Any] = {}
+_SCALAR_KINDS = {"s": "a string", "bt": "bytes in quotes", "i": "an integer",
+                 "f": "a number", "b": "true or false",
+                 "expression": "bytes in quotes"}
 
 
 class Attributes(Mapping[str, Any]):
@@ -85,7 +87,7 @@ def attr_value(value: Message, log: WarningLog) -> Any:
         return None
     key, content, line = value.items[-1]
     if isinstance(content, bytes):
-        return scalar_value(key, content)
+        return scalar_value(key, content, log, line)
     if key == "list":
         return _list_value(content, log)
     if key == "func":
@@ -105,8 +107,24 @@ def attr_value(value: Message, log: WarningLog) -> Any:
     return None
 
 
-def scalar_value(key: str, token: bytes) -> Any:
-    """Return an AttrDef's scalar; a token that is no such value comes back as text."""
+def scalar_value(key: str, token: bytes, log: WarningLog, line: int) -> Any:
+    """Return an AttrDef's scalar; a token that is no such value comes back as text.
+
+    Args:
+        key: the field of the AttrDef that holds it.
+        token: as the file spells it.
+        log: takes a token that is no such value.
+        line: line of the token.
+    """
+    found = _scalar(key, token)
+    is_text = key in ("s", "bt", "expression")
+    if (is_text and not is_string(token)) or (not is_text and isinstance(found, str)
+                                              and key in _SCALAR_KINDS):
+        log.add(line, f"value {shown(token)}, expected {_SCALAR_KINDS[key]}")
+    return found
+
+
+def _scalar(key: str, token: bytes) -> Any:
     if key == "s":
         data = to_bytes(token)
         try:
@@ -147,11 +165,11 @@ def plain(token: bytes) -> Any:
 
 def _list_value(content: Message, log: WarningLog) -> tuple[Any, ...]:
     found = []
-    for key, item, _ in content.items:
+    for key, item, line in content.items:
         if key == "val_type":
             continue
         if isinstance(item, bytes):
-            found.append(scalar_value(key, item))
+            found.append(scalar_value(key, item, log, line))
         elif key == "td":
             found.append(tensor_desc(item, log))
         elif key == "t":
@@ -182,6 +200,8 @@ def tensor_desc(message: Message, log: WarningLog) -> TensorDesc:
     raw = message.text("dtype") or "DT_UNDEFINED"
     attrs = attributes(message, log)
     number = to_int(raw.encode())
+    if number is None and not dtypes.is_known(raw):
+        log.add(message.line, f"dtype {shown(raw)} is not known")
     shape = message.message("shape")
     origin = attrs.get("origin_shape")
     if attrs.get("origin_shape_initialized") is False or not isinstance(origin, tuple):
@@ -194,11 +214,22 @@ def tensor_desc(message: Message, log: WarningLog) -> TensorDesc:
     return TensorDesc(
         dtype=dtypes.from_name(raw) if number is None else dtypes.from_ir(number),
         format=message.text("layout"),
-        shape=None if shape is None else tuple(shape.integers("dim")),
+        shape=None if shape is None else _dims(shape, log),
         origin_dtype=_origin_dtype(attrs.get("origin_data_type")),
         origin_format=str(attrs.get("origin_format") or ""),
         origin_shape=origin, name=message.text("name"), raw_dtype=raw,
         line=message.line, attributes=Layered(more, attrs))
+
+
+def _dims(shape: Message, log: WarningLog) -> tuple[int, ...]:
+    """Return the axes of a shape; one that is no number is unknown (-1)."""
+    found = []
+    for token in shape.scalars("dim"):
+        number = to_int(token)
+        if number is None:
+            log.add(shape.line, f"axis {shown(token)} of a shape, expected a number")
+        found.append(-1 if number is None else number)
+    return tuple(found)
 
 
 def _origin_dtype(value: Any) -> str:

@@ -353,12 +353,22 @@ class DumpGraph:
 
     def load_details(self) -> None:
         """Parse every descriptor and attribute, so that all warnings are known."""
-        for graph in self.graphs:
-            for value in graph.attributes.values():
-                del value
-            for node in graph.nodes:
-                for value in node.attributes.values():
-                    del value
+        pending: list[Any] = [self]
+        while pending:
+            each = pending.pop()
+            if isinstance(each, DumpGraph):
+                pending += (each.attributes, *each.nodes, *each.subgraphs)
+            elif isinstance(each, DumpNode):
+                pending += (each.attributes, *each.input_descs, *each.output_descs)
+            elif isinstance(each, TensorDesc):
+                pending.append(each.attributes)
+            elif isinstance(each, TensorValue):
+                pending.append(each.desc)
+            elif isinstance(each, Mapping):
+                pending += each.values()
+            elif isinstance(each, (list, tuple)) and any(
+                    isinstance(one, _HOLDERS) for one in each):
+                pending += each
 
     def check_references(self) -> None:
         """Warn about inputs from operators that are in none of the graph's nodes."""
@@ -392,3 +402,7 @@ class DumpGraph:
     def __repr__(self) -> str:
         return (f"DumpGraph(name={self.name!r}, format={self.format!r}, "
                 f"nodes={len(self.nodes)}, subgraphs={len(self.subgraphs)})")
+
+
+# What a value may be that holds further values, parsed or not.
+_HOLDERS = (DumpGraph, DumpNode, TensorDesc, TensorValue, Mapping, list, tuple)

@@ -14,11 +14,19 @@ from typing import Any, Sequence
 
 from dumps import dtypes, ge_tree
 from dumps.outline import BLOCK, Head, Part, string_field
-from dumps.records import DumpGraph, DumpNode, Edge, NodeDetail, TensorDesc, TensorValue
+from dumps.records import (
+    DumpGraph,
+    DumpNode,
+    Edge,
+    NodeDetail,
+    TensorDesc,
+    TensorValue,
+    WarningLog,
+)
 from dumps.source import MAX_BYTES, load, shown
 from dumps.textgraph import Graphs, TextReader
 from dumps.textproto import Message
-from dumps.textvalue import to_text
+from dumps.textvalue import to_int, to_text
 
 FORMAT = "tf_pbtxt"
 # Attributes that give the dtype of every output, where a node has them.
@@ -46,56 +54,63 @@ def parse(data: bytes, path: object) -> DumpGraph:
     return _Reader(data, path).read()
 
 
-def attr_value(value: Message) -> Any:
+def attr_value(value: Message, log: WarningLog) -> Any:
     """Return an AttrValue as a plain Python value, None where it holds nothing."""
     if not value.items:
         return None
-    key, content, _ = value.items[-1]
+    key, content, line = value.items[-1]
     if isinstance(content, bytes):
-        return _scalar(key, content)
+        return _scalar(key, content, log, line)
     if key == "shape":
-        return _shape(content)
+        return _shape(content, log)
     if key == "tensor":
-        return _tensor(content)
+        return _tensor(content, log)
     if key == "func":
-        return {"name": content.text("name"), "attr": _attributes(content)}
+        return {"name": content.text("name"), "attr": _attributes(content, log)}
     if key == "list":
-        return tuple(attr_value(Message(line, [(name, item, line)]))
+        return tuple(attr_value(Message(line, [(name, item, line)]), log)
                      for name, item, line in content.items)
     return ge_tree.tree(content)
 
 
-def _scalar(key: str, token: bytes) -> Any:
+def _scalar(key: str, token: bytes, log: WarningLog, line: int) -> Any:
     if key == "type":
         return dtypes.from_name(to_text(token))
-    return ge_tree.scalar_value(key, token)
+    return ge_tree.scalar_value(key, token, log, line)
 
 
-def _attributes(owner: Message) -> ge_tree.Attributes:
+def _attributes(owner: Message, log: WarningLog) -> ge_tree.Attributes:
     raw = {entry.text("key"): entry for entry in owner.messages("attr")}
 
     def decode(entry: Message) -> Any:
         value = entry.message("value")
-        return None if value is None else attr_value(value)
+        return None if value is None else attr_value(value, log)
 
     return ge_tree.Attributes(raw, decode)
 
 
-def _shape(content: Message) -> tuple[int, ...] | None:
+def _shape(content: Message, log: WarningLog) -> tuple[int, ...] | None:
     """Return a TensorShapeProto; None where even the rank is unknown."""
     if content.boolean("unknown_rank"):
         return None
-    return tuple(dim.integer("size") for dim in content.messages("dim"))
+    found = []
+    for dim in content.messages("dim"):
+        size = dim.integer("size", -1 if dim.scalar("size") is not None else 0)
+        if size == -1 and to_int(dim.scalar("size") or b"") is None:
+            log.add(dim.line, f"axis {shown(dim.scalar('size') or b'')} of a shape, "
+                    "expected a number")
+        found.append(size)
+    return tuple(found)
 
 
-def _tensor(content: Message) -> TensorValue:
+def _tensor(content: Message, log: WarningLog) -> TensorValue:
     raw = content.text("dtype", "DT_INVALID")
     shape = content.message("tensor_shape")
     more = {key: tuple(ge_tree.plain(token) for token in content.scalars(key))
             for key in content.names() if key.endswith("_val")}
     return TensorValue(
         TensorDesc(dtypes.from_name(raw), shape=None if shape is None
-                   else _shape(shape), raw_dtype=raw, line=content.line,
+                   else _shape(shape, log), raw_dtype=raw, line=content.line,
                    attributes=more),
         content.data("tensor_content"))
 
@@ -137,7 +152,7 @@ class _Reader(TextReader):
                         tuple(controls), line)
 
     def detail_of(self, message: Message) -> NodeDetail:
-        attrs = _attributes(message)
+        attrs = _attributes(message, self.log)
         functions = []
         for entry in message.messages("attr"):
             value = entry.message("value") or Message()

@@ -21,7 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overlay", metavar="FILE", help="also write the changes as "
                         "node data for Model Explorer")
     parser.add_argument("--strict", action="store_true",
-                        help="exit 1 where anything could not be read")
+                        help="also look inside every operator; exit 1 "
+                        "where anything could not be read")
     parser.add_argument("--open", action="store_true", dest="open_viewer",
                         help="open the last stage in netron, if it is installed")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
@@ -40,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     finder = None
     if args.node:
         finder = NodeFinder(compile_pattern(args.node), args.stage, rows or beat)
-    found = gather(args.dump, finder or rows or beat)
+    found = gather(args.dump, finder or rows or beat, strict=args.strict)
     doc = document(found)
     if args.html and rows is not None:
         inspect_output.write_html(args.html, doc, [
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
             overlay(found.series, args.stage), indent=1))
     status = exit_codes.OK
     if args.against:
-        other = gather(args.against, beat)
+        other = gather(args.against, beat, strict=args.strict)
         status = inspect_output.show_against(args, doc, other, found)
     elif finder is not None:
         doc["nodes"] = finder.found

@@ -24,7 +24,7 @@ from dumps.fusion_result import FusionResult
 from dumps.hlo_passes import ModulePasses
 from dumps.kernel_meta import KernelMeta
 from dumps.plog import Plog
-from dumps.records import DumpWarning
+from dumps.records import DumpGraph, DumpWarning
 from dumps.series import Series, Watcher, read_series
 from dumps.trace import GraphTrace
 from ge_harness.inspection import active
@@ -68,12 +68,14 @@ class Gathered:
     tallies: Tallies = field(default_factory=Tallies)
 
 
-def gather(path: str | Path, watch: Watcher | None = None) -> Gathered:
+def gather(path: str | Path, watch: Watcher | None = None, *,
+           strict: bool = False) -> Gathered:
     """Read everything at or below a path.
 
     Args:
         path: a file or a folder.
         watch: called with each stage while its dump is in memory.
+        strict: look inside every operator, so that damage there is a warning too.
 
     Raises:
         DumpError: there is nothing there, or nothing in it can be read.
@@ -90,7 +92,7 @@ def gather(path: str | Path, watch: Watcher | None = None) -> Gathered:
     tallies = Tallies()
     watcher = StageWatcher(tallies, active.wanted_names(found.traces), watch)
     graphs = [file for file in files if file.kind == GRAPH]
-    found.series = read_series(graphs, dumps.read, watcher)
+    found.series = read_series(graphs, _read_whole if strict else dumps.read, watcher)
     found.warnings += [DumpWarning(error.path, error.line, str(error))
                        for error in errors]
     found.warnings += found.series.warnings
@@ -107,6 +109,12 @@ def gather(path: str | Path, watch: Watcher | None = None) -> Gathered:
         found.series.graphs, found.fusion, found.traces, found.logs, found.modules))
     found.tallies = tallies
     return found
+
+
+def _read_whole(path: str) -> DumpGraph:
+    graph = dumps.read(path)
+    graph.load_details()
+    return graph
 
 
 def _read_all(files: list[DumpFile], kind: str, read: Callable[[str], Any],

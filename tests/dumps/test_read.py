@@ -138,3 +138,27 @@ def test_reading_needs_neither_tensorflow_nor_protobuf() -> None:
         [sys.executable, "-c", code, str(GRAPHS / "model.json")], cwd=str(root),
         capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("name", "good", "bad"), [
+    ("ge_proto_00000007_graph_3_Build.txt", b" i: 2\n", b" i: x2\n"),
+    ("ge_proto_00000007_graph_3_Build.txt", b" b: false\n", b" b: falsch\n"),
+    ("ge_proto_00000007_graph_3_Build.txt", b" dim: ", b" dim: x"),
+    ("ge_proto_00000007_graph_3_Build.txt", b"dtype: DT_FLOAT", b"dtype: DT_FLAOT"),
+    ("ge_onnx_00000002_graph_3_Build.pbtxt", b" ints: ", b" ints: x"),
+    ("TF_GeOp1_0.pbtxt", b" size: ", b" size: x"),
+], ids=["integer", "boolean", "axis", "dtype", "onnx integer", "tensorflow axis"])
+def test_a_bad_value_inside_an_operator_is_a_warning_once_it_is_looked_at(
+        tmp_path, name, good, bad):
+    data = (GRAPHS / name).read_bytes()
+    assert good in data
+    path = tmp_path / name
+    path.write_bytes(data)
+    sound = dumps.read(path)
+    sound.load_details()
+    path.write_bytes(data.replace(good, bad, 1))
+    damaged = dumps.read(path)
+    damaged.load_details()
+    assert damaged.node_count == sound.node_count
+    assert len(damaged.warnings) == len(sound.warnings) + 1
+    assert 0 < damaged.warnings[-1].line <= 1 + data[:data.index(good)].count(b"\n")

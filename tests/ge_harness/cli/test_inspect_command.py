@@ -288,3 +288,14 @@ def test_an_unknown_pass_is_bad_usage_with_the_nearest_name():
     done = call("passes", "CastRemvePass")
     assert done.returncode == 2
     assert "'CastRemovePass'" in done.stderr
+
+
+def test_strict_looks_inside_the_operators(tmp_path):
+    name = "ge_proto_00000007_graph_3_Build.txt"
+    data = (DATA / "graphs" / name).read_text()
+    (tmp_path / name).write_text(data.replace(" i: 2\n", " i: x2\n", 1))
+    plain = call("inspect", tmp_path)
+    strict = call("inspect", tmp_path, "--strict")
+    assert (plain.returncode, strict.returncode) == (0, 1)
+    assert "'x2'" in strict.stderr
+    assert "expected an integer" in strict.stderr
