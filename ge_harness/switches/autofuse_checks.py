@@ -21,6 +21,7 @@ from ge_harness.switches.autofuse_keys import (
 )
 
 _LONGEST_NAME = 80
+_QUOTES = ('"', "'")
 _BARE = {name.lstrip("-"): key for name, key in KEYS.items()}
 _CASE = re.compile(r"[0-9]+(_R)?|g[0-9]+_[0-9]+(_R)?(,g[0-9]+_[0-9]+(_R)?)*")
 
@@ -112,7 +113,7 @@ def form_issues(entry: str, key: Key) -> list[FlagIssue]:
     if not equals:
         return [error("no_value", f"{key.name} has no value; write {key.name}="
                       f"{key.choices[0] if key.choices else '...'}")]
-    if not value:
+    if not value.strip("="):
         return [error("empty_value", f"{key.name} has an empty value: the entry is "
                       f"dropped and {key.default} stays")]
     if "=" not in value:
@@ -130,7 +131,7 @@ def value_issues(key: Key, value: str, chip: str) -> list[FlagIssue]:
     """Return what is wrong or worth knowing of the value the owner takes."""
     check = _CHECKS.get(key.kind)
     found = list(check(key, value, chip)) if check else []
-    if value[:1] in "\"'" or value[-1:] in "\"'":
+    if value[:1] in _QUOTES or value[-1:] in _QUOTES:
         if key.name == "--debug_dir":
             found.append(warning("quotes", "quotes around the folder are dropped"))
         else:
@@ -270,6 +271,9 @@ def _check_passes(key: Key, value: str, chip: str) -> list[FlagIssue]:
                                "not switched", name.strip()))
         else:
             found.append(_unknown_pass(name))
+    if not any(name.strip() for name in names):
+        found.append(error("names_nothing", f"{key.name} names nothing; known: "
+                           f"{', '.join(PASSES)}"))
     return found
 
 
@@ -301,6 +305,9 @@ def _check_blacklist(key: Key, value: str, chip: str) -> list[FlagIssue]:
                              "dropped"))
     for name in names[:200]:
         found += _blacklist_name(name, chip)
+    if not any(name.strip() for name in names):
+        found.append(error("names_nothing", f"{key.name} names nothing; it takes AscIR "
+                           "types or all"))
     if "all" in names and len(names) > 1:
         found.append(note("all", "with all in the list the other names add nothing"))
     return found

@@ -209,6 +209,10 @@ class _Parser:
     def _needs(self, key: Key) -> list[FlagIssue]:
         """Why an entry that is read has no effect."""
         other, value = key.needs
+        if key.needs_any and not any(self._owner_reading(KEYS[name])
+                                     for name in key.needs_any):
+            return [checks.error("needs", f"{key.name} has no effect without "
+                                 f"{' or '.join(key.needs_any)}")]
         if other == GATE or not other or self.effective[other] == value:
             return []
         return [checks.error("needs", f"{key.name} has no effect without "
@@ -241,7 +245,10 @@ class _Parser:
         others = [item for item in items if item.key and item.key != GATE]
         if self._gate_open():
             found = [checks.note("latched", "the fusion keys are read once per process:"
-                                 " one combination needs a process of its own")]
+                                 " one combination needs a process of its own"),
+                     checks.note("level", "AutoFuse belongs to level O3 (at O1 only "
+                                 "with AutoFusePass:on) and skips a graph that is "
+                                 "marked as a single operator")]
             if self.chip == "910b":
                 found.append(checks.note("bfloat16", "on 910B no bfloat16 computation "
                                          "is fused; such operators keep their own "

@@ -52,6 +52,7 @@ class Key:
         choices: the values of a choice.
         documented: whether the vendor's documentation names it.
         needs: (key, value) that must stand in the same string for it to act.
+        needs_any: keys of the same string of which one must be given for it to act.
         needs_elsewhere: (key, value) that must stand in the other variable.
     """
 
@@ -68,6 +69,7 @@ class Key:
     choices: tuple[str, ...] = ()
     documented: bool = True
     needs: tuple[str, str] = ("", "")
+    needs_any: tuple[str, ...] = ()
     needs_elsewhere: tuple[str, str] = ("", "")
 
     @property
@@ -142,7 +144,8 @@ _DFX_KEYS = (
         "N, N_R or gX_Y[_R],...", "kernel generation fails",
         "forces a tiling case, also for one schedule group", documented=False),
     Key("--force_template_op_name", DFX_FLAGS, "text", ("P3",), "none", "a kernel name",
-        "none", "limits the two force keys to one kernel", documented=False),
+        "none", "limits the two force keys to one kernel", documented=False,
+        needs_any=("--force_schedule_result", "--force_tiling_case")),
     Key("--autofuse_pgo_algo", DFX_FLAGS, "choice", ("P3", "P7"), "core_select",
         "core_select, pruning", "core_select", "how PGO searches",
         choices=("core_select", "pruning"), needs_elsewhere=_PGO),

@@ -217,8 +217,15 @@ def check_option(name: str, value: OptionValue, route: str) -> None:
             value < option.low or -1 < option.high < value):
         raise SwitchError(f"{name} takes {option.low} or more, found {value}"
                           f"{_CONSEQUENCE.get(option.bad, '')}")
-    if isinstance(value, str) and any(ord(c) < 0x20 for c in value):
-        raise SwitchError(f"{name}: a control character in its value")
+    if isinstance(value, str) and not is_text(value):
+        raise SwitchError(f"{name}: a control character, or bytes that are no text, in "
+                          "its value")
+
+
+def is_text(value: str) -> bool:
+    """Say whether a value is UTF-8 without control characters."""
+    return not any(ord(c) < 0x20 or ord(c) == 0x7f or 0xd800 <= ord(c) < 0xe000
+                   for c in value)
 
 
 _CONSEQUENCE = {

@@ -271,6 +271,11 @@ class _Planner:
             tuple(sorted({name[5:] for name in names if name.startswith("type:")})),
             tuple(sorted({name for name in names if not name.startswith("type:")}))))
         path = f"{self.job_dir}/skip_node_names.cfg"
+        if {";", "="} & set(path):
+            raise SwitchError(
+                f"the run's folder {self.job_dir!r} holds ';' or '=', which "
+                f"{DFX_FLAGS} cannot carry, and {names[0]!r} goes through it; give "
+                "another folder with --out=DIR")
         self.files.append((path, text))
         return path
 

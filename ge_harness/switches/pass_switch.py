@@ -28,9 +28,10 @@ _ALIASES = {"optimization": "ge", "fe_graph": "graph_fusion", "fe_ub": "ub_fusio
 _NAMED = re.compile(r"ge\.optimizationSwitch=([A-Za-z0-9_]+):off")
 # The catalogue's switch of a pass where the gate has another name than the pass.
 _GATES = {"HostcpuEngineUpdatePass": "HostShapeOptimizationPass"}
-_FLAG_PASSES = {
+FLAG_PASSES = {
     "Lifting": "--disable_lifting", "ImprovePrecisionToFp32":
     "--autofuse_enhance_precision_blacklist"}
+"""Parts of AutoFuse that a key of its variables switches."""
 _WAY_ROUND = {
     "FeOpDtypeJudge": "give precision_mode_v2 (or precision_mode) instead",
     "Lowering": "leave names out of --autofuse_enable_pass, or give "
@@ -115,11 +116,11 @@ def choose(switch: Switch, on: bool, level: str, route: str) -> PassChoice:
         return _node(switch, on)
     info = passes.lookup(switch.family, switch.name)
     text = info.switch_off if info else ""
-    if switch.name in _FLAG_PASSES and switch.family == "autofuse":
+    if switch.name in FLAG_PASSES and switch.family == "autofuse":
         if on:
             raise SwitchError(f"autofuse:{switch.name} is on by default; leave "
-                              f"{_FLAG_PASSES[switch.name]} out of the flags")
-        return PassChoice(switch, on, AUTOFUSE, _FLAG_PASSES[switch.name])
+                              f"{FLAG_PASSES[switch.name]} out of the flags")
+        return PassChoice(switch, on, AUTOFUSE, FLAG_PASSES[switch.name])
     match = _NAMED.search(text)
     name = _GATES.get(switch.name) or (match.group(1) if match else "")
     if not name or text.startswith(("no switch", "not established")):

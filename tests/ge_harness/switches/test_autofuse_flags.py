@@ -88,7 +88,7 @@ VALUES = [
     ("--force_tiling_case", "g0_1_R,g1_2", "g0_1_R,g1_2", True),
     ("--force_tiling_case", "12_Q", "12_Q", False),
     ("--force_template_op_name", "autofuse_pointwise_0_Abs", "autofuse_pointwise_0_Abs",
-     True),
+     False),
     ("--autofuse_pgo_algo", "pruning", "pruning", True),
     ("--autofuse_pgo_algo", "prune", "core_select", False),
     ("--autofuse_pgo_step_max", "17", "17", False),
@@ -263,6 +263,10 @@ def test_a_blank_in_a_list_loses_the_name_behind_it():
     ("--enable_autofuse=true;--max_fusion_size", "no_value"),
     ("--enable_autofuse=true;--max_fusion_size=", "empty_value"),
     ("--enable_autofuse=true;--max_fusion_size=1=2", "second_equals"),
+    ("--enable_autofuse=true;--autofuse_enable_pass==", "empty_value"),
+    ("--enable_autofuse=true;--autofuse_enable_pass=,", "names_nothing"),
+    ("--enable_autofuse=true;--autofuse_enhance_precision_blacklist=,",
+     "names_nothing"),
     ("--enable_autofuse='true'", "quotes"),
     ("--enable_autofuse=true;--autofuse_enable_pass=reduce;"
      "--autofuse_disable_pass=reduce", "enabled_and_disabled"),
@@ -281,6 +285,18 @@ def test_what_would_be_lost_silently_is_an_error(text, code):
         check_flags(text)
 
 
+def test_an_empty_value_is_not_called_quoted():
+    for variable, text in ((FLAGS, f"{GATE};--autofuse_enable_pass=="),
+                           (DFX_FLAGS, "--skip_node_names_cfg==")):
+        item = parse_flags(text, variable).items[-1]
+        assert "quotes" not in {issue.code for issue in item.issues}
+
+
+def test_an_open_gate_comes_with_what_can_still_close_it():
+    codes = {issue.code for issue in parse_flags(GATE, chip="910b").issues}
+    assert codes == {"latched", "level", "bfloat16"}
+
+
 def test_a_gate_closed_on_purpose_makes_the_rest_inert_but_is_no_error():
     report = parse_flags("--enable_autofuse=false;--autofuse_enable_pass=reduce")
     assert report.works
@@ -295,6 +311,9 @@ def test_a_gate_closed_on_purpose_makes_the_rest_inert_but_is_no_error():
     ("--debug_dir=/x;--codegen_compile_debug=true", True),
     ("--autofuse_pgo_step_max=17", False),
     ("--autofuse_pgo_step_max=17;--autofuse_pgo_algo=pruning", True),
+    ("--force_template_op_name=k", False),
+    ("--force_template_op_name=k;--force_tiling_case=3", True),
+    ("--force_template_op_name=k;--force_schedule_result=3", True),
 ])
 def test_a_key_without_the_key_it_needs_is_inert(text, works):
     report = parse_flags(text, DFX_FLAGS)
