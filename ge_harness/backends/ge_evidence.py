@@ -20,7 +20,7 @@ from ge_harness.records.inspection import PassFinding, PassReport
 from ge_harness.records.run import FailureKind
 from ge_harness.records.switch import ActivePass, Switch, SwitchEffect, SwitchSetting
 from ge_harness.report.plain import printable
-from ge_harness.switches import ge_readback
+from ge_harness.switches import ge_readback, pass_switch
 from ge_harness.switches.autofuse_config import read_config
 from ge_harness.switches.autofuse_keys import FLAGS
 
@@ -44,6 +44,7 @@ class GeDumps:
         protos: ge_proto files in order, those of the last stage first.
         blocks: name of the attribute -> options, of the first file that has any.
         source: that file's name, "" where none has.
+        operators: names of the operators in the dumps of the last stage.
         notes: what could not be read.
     """
 
@@ -55,6 +56,7 @@ class GeDumps:
         self.source = ""
         self.notes: list[str] = []
         self.fused_count = 0
+        self.operators: set[str] = set()
         self._refused: tuple[str, ...] = ()
         self._read(plan)
 
@@ -80,9 +82,7 @@ class GeDumps:
                 graph = dumps.read(path)
                 blocks = option_blocks(graph.attributes)
                 if is_last:
-                    self.fused_count += sum(
-                        _FUSED.fullmatch(node.type) is not None
-                        for _, node in graph.walk())
+                    self._count(graph)
             except DumpError as error:
                 self.notes.append(f"a dump cannot be read: {printable(str(error))}")
                 continue
@@ -98,6 +98,11 @@ class GeDumps:
                                 if any(name in text for name in _DECISIVE))
         self.notes += [f"NOT AS SENT: {text}" for text in differing]
         self._refused = tuple(decisive)
+
+    def _count(self, graph: dumps.DumpGraph) -> None:
+        for _, node in graph.walk():
+            self.fused_count += _FUSED.fullmatch(node.type) is not None
+            self.operators.add(node.name)
 
     def refuse_other_options(self) -> None:
         """Refuse a run that was not what was asked for.
@@ -183,10 +188,26 @@ def effects(plan: GePlan, setting: SwitchSetting, found: GeDumps, report: PassRe
                         for effect in options)
     held = {effect.switch.name: effect for effect in options}
     active = {(one.family, one.name): one for one in report.active}
-    passes = [_pass_effect(switch, on, held, active, report)
+    passes = [_told_to_autofuse(switch, found) if _is_told(switch)
+              else _pass_effect(switch, on, held, active, report)
               for switches, on in ((setting.off, False), (setting.on, True))
               for switch in switches]
     return (*passes, *_autofuse_effect(plan, found), *options)
+
+
+def _is_told(switch: Switch) -> bool:
+    """Say whether a switch goes to AutoFuse through a variable, not to GE."""
+    return switch.family == "node" or (
+        switch.family == "autofuse" and switch.name in pass_switch.FLAG_PASSES)
+
+
+def _told_to_autofuse(switch: Switch, found: GeDumps) -> SwitchEffect:
+    """Return what the dumps show of it; no dump names what AutoFuse was told."""
+    if switch.family == "node" and switch.name in found.operators:
+        return SwitchEffect(switch, "off", "proved", "the Build dump holds it as an "
+                            "operator of its own")
+    return SwitchEffect(switch, "off", "unproved", "it went to AutoFuse in a variable "
+                        "of the environment, which no dump names")
 
 
 def _pass_effect(switch: Switch, on: bool, held: Mapping[str, SwitchEffect],

@@ -14,6 +14,8 @@ from typing import Iterable
 from ge_harness.errors import SwitchError
 from ge_harness.records.ge import GePlan, GeRequest
 from ge_harness.records.run import Mode, RunRequest
+from ge_harness.report.plain import printable
+from ge_harness.switches.ge_options import is_text
 from ge_harness.switches.ge_plan import plan_ge
 
 DATA_DUMPS = ("tensor", "stats")
@@ -48,6 +50,7 @@ def plan_of(request: RunRequest, job_dir: Path, route: str) -> GePlan:
     if data_dump and data_dump not in DATA_DUMPS:
         raise SwitchError(f"--data-dump={data_dump}: expected one of "
                           f"{', '.join(DATA_DUMPS)}")
+    _check_folder(str(job_dir))
     nodewise = request.mode is Mode.NODEWISE
     plan = plan_ge(request.setting, route, str(dumps_dir(job_dir)), GeRequest(
         chip=options.get("chip", ""), device=int(device), graph_dumps=True,
@@ -58,6 +61,16 @@ def plan_of(request: RunRequest, job_dir: Path, route: str) -> GePlan:
         return plan
     variables = {**dict(plan.environment), **_PROOF_DUMPS}
     return dataclasses.replace(plan, environment=tuple(sorted(variables.items())))
+
+
+def _check_folder(folder: str) -> None:
+    """Refuse a folder whose name no option of the adapter can carry."""
+    if is_text(folder):
+        return
+    raise SwitchError(
+        f"the run's folder {printable(folder, 200)!r} has control characters or bytes "
+        "that are no text, which options of GE cannot carry; give another with "
+        "--out=DIR")
 
 
 def relative(pairs: Iterable[tuple[str, str]], folder: Path

@@ -44,6 +44,27 @@ def test_everything_ge_writes_lies_below_the_dumps_of_the_job(tmp_path):
     assert str(options["fusion_switch_file"]).startswith(f"{tmp_path}/dumps/")
 
 
+@pytest.mark.parametrize("name", ["new\nline", "bad\udcff", "bell\x07"])
+def test_a_folder_that_no_option_can_carry_is_refused_with_the_way_out(tmp_path, name):
+    with pytest.raises(SwitchError, match="--out=DIR"):
+        ge_request.plan_of(_request(), tmp_path / name, "tf1")
+
+
+@pytest.mark.parametrize("name", ["a;b", "a=b"])
+def test_a_folder_that_autofuse_cannot_read_is_refused_only_where_it_has_to(
+        tmp_path, name):
+    assert ge_request.plan_of(_request("O0"), tmp_path / name, "tf1").files
+    skip = SwitchSetting("O3", off=(Switch("node", "abs"),), values=(FLAGS,))
+    with pytest.raises(SwitchError, match="--out=DIR"):
+        ge_request.plan_of(RunRequest(CASE, "ge", Mode.WHOLE, skip), tmp_path / name,
+                           "tf1")
+
+
+def test_a_folder_with_blanks_quotes_and_letters_of_the_world_is_fine(tmp_path):
+    folder = tmp_path / "a b'c\"d \u00e9\u3000\u6f22"
+    assert dict(ge_request.plan_of(_request("O0"), folder, "tf1").options)
+
+
 def test_without_dumps_the_last_stage_is_still_written_to_prove_the_options(tmp_path):
     variables = _environment(_request(want_dumps=False), tmp_path)
     assert (variables["DUMP_GE_GRAPH"], variables["DUMP_GRAPH_LEVEL"]) == ("2", "3")

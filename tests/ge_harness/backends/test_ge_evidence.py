@@ -71,6 +71,20 @@ def test_a_pass_switched_off_and_seen_active_is_not_proved_off(tmp_path):
     assert "a Cast went" in effect.evidence
 
 
+def test_what_autofuse_was_told_is_not_proved_by_an_option_of_ge(tmp_path):
+    plan, found = _found(tmp_path)
+    setting = SwitchSetting("O3", off=(
+        Switch("node", "f"), Switch("node", "lost"), Switch("node", "type:ReduceSum"),
+        Switch("autofuse", "Lifting")))
+    effects = {effect.switch.name: effect for effect in ge_evidence.effects(
+        plan, setting, found, PassReport())}
+    assert effects["f"].status == "proved"
+    assert "operator of its own" in effects["f"].evidence
+    for name in ("lost", "type:ReduceSum", "Lifting"):
+        assert effects[name].status == "unproved"
+        assert "no dump names" in effects[name].evidence
+
+
 @pytest.mark.parametrize(("name", "value"), [
     ("ge.oo.level", "O1"), ("ge.optimizationSwitch", "forbidden_close_pass:on"),
     ("ge.exec.precision_mode_v2", "fp16"), ("ge.deterministic", "0")])
