@@ -181,6 +181,9 @@ class _Checks:
         if "-D_GLIBCXX_USE_CXX11_ABI=0" not in flags:
             return self._row(False, found + ", new C++ ABI", "the adapter wheel is "
                              "built with the old ABI; take a TensorFlow that is too")
+        protobuf = str(answer.data.get("protobuf"))
+        if re.match(r"3\.(1?\d|20)\.", protobuf) is None:
+            return self._row(False, found, "pin protobuf below 3.21", "warn")
         tested = _TESTED[self.family][0]
         return self._row(numpy in tested, found, f"numpy {numpy} is not tried with "
                          f"this TensorFlow; tried: {', '.join(tested)}", "warn")
@@ -253,10 +256,17 @@ class _Checks:
         if text and not text.isdigit():
             return self._row(False, f"ASCEND_DEVICE_ID={text!r}",
                              "it takes a logical id, 0 or more")
-        nodes = [path for path in self.machine.path("/dev").glob("davinci*")
-                 if path.name[7:].isdigit()]
-        return self._row(int(text or 0) < len(nodes),
-                         f"logical id {text or '0'} of {len(nodes)}",
+        nodes = {path.name[7:] for path in self.machine.path("/dev").glob("davinci*")
+                 if path.name[7:].isdigit()}
+        visible = self.machine.environ.get("ASCEND_RT_VISIBLE_DEVICES", "")
+        count = len(visible.split(",")) if visible else len(nodes)
+        found = f"logical id {text or '0'} of {count}" + (
+            f" (ASCEND_RT_VISIBLE_DEVICES={visible})" if visible else "")
+        if visible and not set(visible.replace(" ", "").split(",")) <= nodes:
+            return self._row(False, f"{found}; not all of them are in /dev",
+                             "ASCEND_RT_VISIBLE_DEVICES lists devices that are not "
+                             "here; it takes the numbers of /dev/davinci<N>", "warn")
+        return self._row(int(text or 0) < count, found,
                          "choose one of the visible logical ids")
 
     def _libraries(self) -> Row:
@@ -308,6 +318,9 @@ class _Checks:
                          "the harness takes them out of its workers", "warn")
 
     def _disk(self) -> Row:
+        if not self.machine.usable(Path()):
+            return self._row(False, "this folder cannot be written",
+                             "go to another folder, or give each run --out=DIR", "warn")
         try:
             free = self.machine.free_bytes(".")
         except OSError as error:

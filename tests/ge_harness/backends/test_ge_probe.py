@@ -47,7 +47,7 @@ class FakeMachine(Machine):
         return self.broken.get("free", 10 * 1024 ** 3)
 
     def usable(self, path):
-        return path.name != self.broken.get("locked", "")
+        return path.name != self.broken.get("locked", "none")
 
     def command(self, words, limit_s=0.0):
         code = words[-1]
@@ -85,6 +85,8 @@ def test_a_whole_ascend_host_is_usable(tmp_path):
     ("device nodes", {"locked": "davinci1"}),
     ("device id", {"environ": {"ASCEND_DEVICE_ID": "2"}}),
     ("device id", {"environ": {"ASCEND_DEVICE_ID": "zero"}}),
+    ("device id", {"environ": {"ASCEND_DEVICE_ID": "1",
+                               "ASCEND_RT_VISIBLE_DEVICES": "1"}}),
     ("native libraries", {"fails": {"CDLL": "libascend_hal.so: cannot open"}}),
     ("runtime", {"fails": {"import acl": "set_device(0) gave 507033"}}),
     ("collective Python", {"fails": {"import hccl": "No module named 'hccl'"}}),
@@ -102,6 +104,10 @@ def test_each_thing_that_breaks_is_the_check_that_fails(tmp_path, check, broken)
 
 @pytest.mark.parametrize(("check", "broken"), [
     ("TensorFlow imports", {"data": {"numpy": "1.24.0"}}),
+    ("TensorFlow imports", {"data": {"protobuf": "4.24.4"}}),
+    ("TensorFlow imports", {"data": {"protobuf": "3.21.0"}}),
+    ("device id", {"environ": {"ASCEND_RT_VISIBLE_DEVICES": "0,7"}}),
+    ("free space", {"locked": ""}),
     ("npu-smi", {"fails": {"-m": "npu-smi: not found"}}),
     ("clean environment", {"environ": {"RANK_TABLE_FILE": "/x"}}),
     ("free space", {"free": 1000}),
@@ -119,6 +125,14 @@ def test_a_missing_file_fails_its_check(tmp_path, path):
     machine = FakeMachine(tmp_path)
     (tmp_path / path).unlink()
     assert not probe_ge(machine).usable
+
+
+def test_of_several_visible_devices_each_can_be_chosen(tmp_path):
+    probe = probe_ge(FakeMachine(tmp_path, environ={
+        "ASCEND_RT_VISIBLE_DEVICES": "1,0", "ASCEND_DEVICE_ID": "1"}))
+    assert probe.usable
+    found = {row[0]: row[1] for row in probe.checks}
+    assert found["device id"].startswith("logical id 1 of 2")
 
 
 def test_what_depends_on_a_failed_check_is_skipped_and_names_it(tmp_path):
