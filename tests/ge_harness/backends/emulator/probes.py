@@ -22,7 +22,7 @@ from tests.ge_harness.backends.emulator.plans import (
     run,
 )
 
-_LENGTH = 2000
+_LENGTH = 800
 
 
 def _draw(seed, *shape):
@@ -30,8 +30,8 @@ def _draw(seed, *shape):
 
 
 X, Y, B = (_draw(seed, _LENGTH).astype(np.float32) for seed in (1, 2, 3))
-ROWS = _draw(4, 20, 5000).astype(np.float32)
-COLUMNS = _draw(5, 200, 20).astype(np.float32)
+ROWS = _draw(4, 8, 5000).astype(np.float32)
+COLUMNS = _draw(5, 200, 8).astype(np.float32)
 K = np.float32(0.7)
 LAST = [constant("axis", [1], "int32")]
 FIRST = [constant("axis", [0], "int32")]
@@ -47,7 +47,7 @@ def _norm(dtype):
         parts = {"x": ROWS[:, :500] * 3, "g": B[:500], "b": Y[:500]}
         inputs = {name: (rounded(array, dtype), dtype)
                   for name, array in parts.items()}
-        node = op("y", "LayerNorm", "x g b", dtype, (20, 500), begin_norm_axis=1,
+        node = op("y", "LayerNorm", "x g b", dtype, (8, 500), begin_norm_axis=1,
                   epsilon=1e-5)
         return run(inputs, [node], ["y"], chip=chip, settings=settings)[0]
 
@@ -127,13 +127,13 @@ PROBES = {
     "pow32": _of("Pow", POSITIVE, np.full_like(X, np.float32(1.7))),
     "apart16": _of("SquaredDifference", X, Y, dtype="float16"),
     "softmax16": _of("Softmax", ROWS[:, :300], dtype="float16"),
-    "sum32": _of("Sum", ROWS, out=(20,), consts=LAST),
-    "outer32": _of("Sum", COLUMNS, out=(20,), consts=FIRST),
-    "mean32": _of("Mean", ROWS[:, :787], out=(20,), consts=LAST),
+    "sum32": _of("Sum", ROWS, out=(8,), consts=LAST),
+    "outer32": _of("Sum", COLUMNS, out=(8,), consts=FIRST),
+    "mean32": _of("Mean", ROWS[:, :787], out=(8,), consts=LAST),
     "norm32": _norm("float32"),
     "normb16": _norm("bfloat16"),
     "tie_b16": _tie,
-    "matmul32": _of("MatMul", ROWS[:, :100], ROWS.T[:100].copy(), out=(20, 20)),
+    "matmul32": _of("MatMul", ROWS[:, :100], ROWS.T[:100].copy(), out=(8, 8)),
     "int8": _cast("float32", "int8", fused=False),
     "nan": _of("Maximum", np.array([np.nan, 1], np.float32), B[:2]),
     "tiny_div": _of("RealDiv", TINY, np.ones(4, np.float32)),
@@ -149,9 +149,9 @@ PROBES = {
     "f_erf32": _of("Erf", X, fused=True),
     "f_gelu32": _of("Gelu", X, fused=True),
     "f_pow32": _of("Pow", POSITIVE, np.full_like(X, np.float32(1.7)), fused=True),
-    "f_sum32": _of("Sum", ROWS, out=(20,), consts=LAST, fused=True),
-    "f_outer32": _of("Sum", COLUMNS, out=(20,), consts=FIRST, fused=True),
-    "f_short32": _of("Sum", ROWS[:, :20], out=(20,), consts=LAST, fused=True),
+    "f_sum32": _of("Sum", ROWS, out=(8,), consts=LAST, fused=True),
+    "f_outer32": _of("Sum", COLUMNS, out=(8,), consts=FIRST, fused=True),
+    "f_short32": _of("Sum", ROWS[:, :20], out=(8,), consts=LAST, fused=True),
 }
 """Name -> function of chip and settings; "f_" are fused kernels."""
 
