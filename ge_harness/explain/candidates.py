@@ -40,20 +40,22 @@ def choices(places: Places, evidence: Evidence, *, kernels: bool) -> Choices:
     found: dict[Key, tuple[str, ...]] = {}
     for key, known in places.items():
         if key.kind == SUM:
-            found[key] = sum_orders(int(known["size"]), evidence)
+            own = (OWN_DTYPE,) if known["dtype"] != "float32" else ()
+            found[key] = (*sum_orders(int(known["size"]), evidence),
+                          *((SINGLE, *own) if kernels else ()))
         elif key.kind == PRODUCT:
             small = int(known["size"]) <= _LONGEST_PRODUCT
             orders = ("float32, one by one", "float32, one by one, fused")
-            own = known["dtype"] != "float32"
-            found[key] = ("float64", *(orders if small else ()), *(
-                (SINGLE, *((OWN_DTYPE,) if own else ())) if kernels else ()))
+            own = (OWN_DTYPE,) if known["dtype"] != "float32" else ()
+            found[key] = ("float64", *(orders if small else ()),
+                          *((SINGLE, *own) if kernels else ()))
         elif key.kind == ALGORITHM:
             found[key] = (TWO_ROUNDINGS,)
         elif key.kind == REASSOCIATION:
             found[key] = ("input 0 last", "input 1 last")
         elif key.kind == KERNEL:
-            own = known["dtype"] != "float32"
-            found[key] = ((OWN_DTYPE, SINGLE) if own else (SINGLE,)) if kernels else ()
+            own = (OWN_DTYPE,) if known["dtype"] != "float32" else ()
+            found[key] = (*own, SINGLE) if kernels else ()
         else:
             found[key] = (ON,)
     return {key: values for key, values in found.items() if values}

@@ -40,6 +40,7 @@ FEW_ELEMENTS = 20
 _LIMITS = (40, 1500)
 _WORK = 4e8
 # What one op can do on its own: all that a base line is explained with.
+_OWN_KERNELS = (KERNEL, PRODUCT, SUM)
 _WITHIN = (SUM, STEP, ALGORITHM, PRODUCT, RECIPROCAL)
 
 
@@ -120,7 +121,7 @@ class _Explaining:
         choices = candidates.choices(self.places, self.evidence, kernels=False)
         seeds = candidates.seeds(choices, self.places, self.evidence)
         found = self._look(self.wanted, choices, seeds)
-        functions = [key for key in self.places if key.kind in (KERNEL, PRODUCT)]
+        functions = [key for key in self.places if key.kind in _OWN_KERNELS]
         if self.kernels is None or not functions or found.mask.all():
             return found
         choices = candidates.choices(self.places, self.evidence, kernels=True)
@@ -129,9 +130,26 @@ class _Explaining:
             own = {key: value for key in functions if value in choices[key]}
             seeds += [{**state, **own} for state in (
                 found.state, *candidates.seeds(choices, self.places, self.evidence))]
-        own_first = sorted(choices, key=lambda key: key.kind not in (KERNEL, PRODUCT))
+        own_first = sorted(choices, key=lambda key: key.kind not in _OWN_KERNELS)
         again = self._look(self.wanted, {key: choices[key] for key in own_first}, seeds)
-        return again if again.mask.sum() > found.mask.sum() else found
+        better = again.mask.sum() > found.mask.sum()
+        return self._plainer(again) if better else found
+
+    def _plainer(self, found: Found) -> Found:
+        """Say an order instead of "the compiler's kernel" where it fits as well."""
+        state = dict(found.state)
+        choices = candidates.choices(self.places, self.evidence, kernels=False)
+        for key in [key for key in state if key.kind in (SUM, PRODUCT)]:
+            if state[key] not in (SINGLE, OWN_DTYPE):
+                continue
+            for value in choices[key]:
+                self.evaluations += 1
+                mask, _ = self._evaluate(self.wanted)({**state, key: value})
+                if mask.sum() >= found.mask.sum():
+                    state[key], found.mask = value, mask
+                    break
+        found.state = state
+        return found
 
     def _look(self, wanted: np.ndarray, choices: Choices,
               seeds: Sequence[Mapping[Key, str]]) -> Found:
@@ -231,8 +249,7 @@ class _Explaining:
                 self.notes.append(
                     f"only {pair.differing} elements differ from {name}: too few to "
                     "tell an explanation from a coincidence; --sets gives more")
-        if not found.state and any(pair.differing for pair in pairs.values()) and (
-                found.mask.any()):
+        if not found.state and _status(pairs) == "explained":
             self.notes.append("no hypothesis gains bits: what the candidate does is "
                               "rounding after each op, as modeled")
 

@@ -18,6 +18,7 @@ import numpy as np
 from dumps import graphdef
 from dumps.graphdef import AttrValue, GraphDef, NodeDef
 from ge_harness.explain.arithmetic import as_dtype
+from ge_harness.explain.policy import AXES
 from ge_harness.interpreter.value import Tensor, rounded, values
 from ge_harness.records.run import Mode, RunRequest, RunSuccess
 from ge_harness.records.tensor import Case, Port, TensorSpec
@@ -67,7 +68,7 @@ class Kernels:
         Raises:
             KernelLimitError: nothing can be run.
         """
-        if dtype in _WIDE and len(arrays) == 1:
+        if dtype in _WIDE and len(arrays) == 1 and node.op != "Sum":
             bits = rounded(arrays[0], dtype).view(np.uint16)
             return self._table(node, dtype)[bits]
         digest = hashlib.sha256(b"".join(
@@ -75,9 +76,9 @@ class Kernels:
         shapes = " ".join(str(array.shape) for array in arrays)
         key = f"{self._name(node, dtype)} {shapes} {digest}"
         if key not in self._tables:
-            self._tables[key] = (self._mapped(node, dtype, arrays[0])
-                                 if len(arrays) == 1 else
-                                 self._run(node, dtype, arrays))
+            mapped = len(arrays) == 1 and node.op != "Sum"
+            self._tables[key] = (self._mapped(node, dtype, arrays[0]) if mapped
+                                 else self._run(node, dtype, arrays))
         return self._tables[key]
 
     def _table(self, node: NodeDef, dtype: str) -> np.ndarray:
@@ -136,17 +137,35 @@ def _write_case(node: NodeDef, dtype: str, arrays: Sequence[np.ndarray],
         paths.append(str(folder / f"{name}.npy"))
         np.save(paths[-1], rounded(as_dtype(array, dtype), dtype), allow_pickle=False)
     attrs = [(key, value) for key, value in node.attrs
-             if key != "T" and not key.startswith("_")]
-    nodes.append(NodeDef("y", node.op, tuple(port.spec.name for port in ports), "",
+             if key not in ("T", AXES) and not key.startswith("_")]
+    inputs = [port.spec.name for port in ports]
+    shape = arrays[0].shape
+    if node.op == "Sum":
+        axes = [item.value for item in node.attr(AXES)]
+        shape = tuple(1 if i in axes else n for i, n in enumerate(shape))
+        value = graphdef.tensor_value(np.array(axes, np.int32), "int32")
+        nodes.append(NodeDef(AXES, "Const", (), "", (
+            ("dtype", AttrValue("type", "int32")),
+            ("value", AttrValue("tensor", value)))))
+        inputs.append(AXES)
+    nodes.append(NodeDef("y", node.op, tuple(inputs), "",
                          tuple(sorted((*attrs, ("T", kind))))))
     graph_path = folder / "graph.pb"
     graphdef.write(GraphDef(tuple(nodes)), graph_path)
-    shape = arrays[0].shape
     if len(arrays) == 2:
-        batch = np.broadcast(arrays[0][..., 0, 0], arrays[1][..., 0, 0]).shape
-        shape = (*batch, arrays[0].shape[-2], arrays[1].shape[-1])
+        shape = _product_shape(node, arrays)
     return Case(
         subgraph=f"kernel {node.op}", variant=dtype, seed=0,
         graph_path=str(graph_path), inputs=tuple(ports),
         outputs=(Port(TensorSpec("y", tuple(shape), dtype), "y:0"),),
         input_paths=tuple(paths))
+
+
+def _product_shape(node: NodeDef, arrays: Sequence[np.ndarray]) -> tuple[int, ...]:
+    """Return the shape of a product of matrices."""
+    left, right = arrays
+    turned = [node.attr(f"transpose_{'ab'[i]}", node.attr(f"adj_{'xy'[i]}", False))
+              for i in (0, 1)]
+    batch = np.broadcast(left[..., 0, 0], right[..., 0, 0]).shape
+    return (*batch, left.shape[-1 if turned[0] else -2],
+            right.shape[-2 if turned[1] else -1])

@@ -30,6 +30,7 @@ SUM, PRODUCT, ALGORITHM = "sum", "product sum", "algorithm"
 RECIPROCAL, KERNEL, DISTRIBUTION = "reciprocal", "kernel", "distribution"
 REASSOCIATION = "reassociation"
 
+AXES = "axes"
 TWO_ROUNDINGS = "1/sqrt with the root rounded"
 OWN_DTYPE, SINGLE = "in its own dtype", "in float32"
 
@@ -208,6 +209,11 @@ class ExplainPolicy(EagerPolicy):
         value = self.state.get(Key(SUM, node.name))
         if value is None or kind != "sum" or not axes or array.dtype != np.float32:
             return super().reduce(node, kind, array, axes=axes, dtype=dtype)
+        if value in (OWN_DTYPE, SINGLE):
+            if self.run_kernel is None:
+                return super().reduce(node, kind, array, axes=axes, dtype=dtype)
+            own = dtype if value == OWN_DTYPE else "float32"
+            return self.run_kernel(sum_node(axes), own, [as_dtype(array, own)])
         accumulator, order = value.split(", ", 1)
         wide = ordered_sum(array.astype(accumulator), axes, order)
         return wide.astype(np.float32)
@@ -220,8 +226,8 @@ class ExplainPolicy(EagerPolicy):
             return super().contract(node, left, right, dtype)
         if value in (OWN_DTYPE, SINGLE) and self.run_kernel is not None:
             own = dtype if value == OWN_DTYPE else "float32"
-            return self.run_kernel(product_node(left, right), own, (
-                as_dtype(left, own), as_dtype(right, own)))
+            made, operands = product_node(node, left, right)
+            return self.run_kernel(made, own, [as_dtype(x, own) for x in operands])
         if value.startswith("float64"):
             wide = np.matmul(left.astype(np.float64), right.astype(np.float64))
             return np.asarray(wide.astype(np.float32))
@@ -250,12 +256,32 @@ class ExplainPolicy(EagerPolicy):
         return super().cast(node, tensor, dtype)
 
 
-def product_node(left: np.ndarray, right: np.ndarray) -> NodeDef:
-    """Return a node that multiplies two tensors of matrices as they are."""
+def product_node(node: NodeDef, left: np.ndarray, right: np.ndarray
+                 ) -> tuple[NodeDef, tuple[np.ndarray, np.ndarray]]:
+    """Return a node that multiplies matrices as `node` does, and its operands.
+
+    Args:
+        node: MatMul, a BatchMatMul or an Einsum.
+        left: [..., m, k] as it is multiplied; a transposition is undone where the node
+            does it.
+        right: [..., k, n] likewise.
+    """
     flat = left.ndim == 2 and right.ndim == 2
-    first, second = ("transpose_a", "transpose_b") if flat else ("adj_x", "adj_y")
-    return NodeDef("product", "MatMul" if flat else "BatchMatMulV2", ("x0", "x1"), "", (
-        (first, AttrValue("b", False)), (second, AttrValue("b", False))))
+    names = ("transpose_a", "transpose_b") if flat else ("adj_x", "adj_y")
+    turned = [bool(node.attr(name, False)) for name in names]
+    operands = [np.ascontiguousarray(np.swapaxes(array, -1, -2)) if turn else array
+                for array, turn in zip((left, right), turned)]
+    made = NodeDef("product", "MatMul" if flat else "BatchMatMulV2", ("x0", "x1"), "",
+                   tuple((name, AttrValue("b", turn))
+                         for name, turn in zip(names, turned)))
+    return made, (operands[0], operands[1])
+
+
+def sum_node(axes: tuple[int, ...]) -> NodeDef:
+    """Return a node that sums over axes and keeps them; the axes are an attribute."""
+    return NodeDef("sum", "Sum", ("x0", AXES), "", (
+        (AXES, AttrValue("list", tuple(AttrValue("i", axis) for axis in axes))),
+        ("Tidx", AttrValue("type", "int32")), ("keep_dims", AttrValue("b", True))))
 
 
 def final(tensor: Tensor) -> np.ndarray:

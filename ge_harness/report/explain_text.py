@@ -82,7 +82,7 @@ def hypothesis_words(item: Document) -> str:
                 f"{factor} factor of {item['source']} last")
     words = {"sum": "sums", "product sum": "adds its products", "algorithm": "is",
              "kernel": "by the compiler's kernel"}
-    if kind == "product sum" and value.startswith("in "):
+    if value in ("in float32", "in its own dtype"):
         kind = "kernel"
     if kind == "reciprocal":
         return f"{node} multiplies by the reciprocal"

@@ -60,7 +60,8 @@ def test_a_fused_multiply_add_does_not_round_twice_at_a_tie():
     assert fused_multiply_add(np.float32([np.inf]), b, c)[0] == np.inf
     assert np.isnan(fused_multiply_add(np.float32([np.nan]), b, c)[0])
     zero = fused_multiply_add(np.float32([-1]), np.float32([3]), np.float32([3]))
-    assert zero[0] == 0 and not np.signbit(zero[0])
+    assert zero[0] == 0
+    assert not np.signbit(zero[0])
 
 
 def test_a_fused_multiply_add_broadcasts():

@@ -64,9 +64,12 @@ def write(folder, text, name="module_0000.after_optimizations.txt"):
 def test_metadata_names_the_nodes_of_a_kernel(tmp_path):
     found = gather(write(tmp_path, OLD), ["s/mul", "add", "other"], ["fusion"])
     assert found.kernels == (frozenset(("s/mul", "add")),)
-    assert found.together(("add", "s/mul")) and not found.together(("add", "other"))
-    assert found.wide == frozenset() and found.windows == ()
-    assert found.passes == ("fusion",) and found.found
+    assert found.together(("add", "s/mul"))
+    assert not found.together(("add", "other"))
+    assert found.wide == frozenset()
+    assert found.windows == ()
+    assert found.passes == ("fusion",)
+    assert found.found
 
 
 def test_names_of_instructions_do_where_there_is_no_metadata(tmp_path):
@@ -80,7 +83,8 @@ def test_names_of_instructions_do_where_there_is_no_metadata(tmp_path):
                                   "HloModule x\n" + "{" * 500, "HloModule \x00\n}"])
 def test_damaged_programs_give_no_evidence_and_no_error(tmp_path, text):
     found = gather(write(tmp_path, text), ["mul", "add"])
-    assert found.kernels == () and found.windows == ()
+    assert found.kernels == ()
+    assert found.windows == ()
 
 
 def test_no_folder_is_no_evidence(tmp_path):
@@ -105,7 +109,7 @@ def test_seeds_begin_with_nothing_and_hold_what_shares_a_kernel():
         Key(EDGE, "d", "input 0"): {"source": "c"},
         Key(CONTRACTION, "b", "input 0"): {"source": "a"},
         Key(STEP, "m", "total"): {},
-        Key(SUM, "m"): {"size": "100"},
+        Key(SUM, "m"): {"size": "100", "dtype": "float16"},
     }
     evidence = Evidence(kernels=(frozenset("ab"),), wide=frozenset("c"), found=True)
     choices = candidates.choices(places, evidence, kernels=False)

@@ -27,10 +27,12 @@ def test_unrounded_edges_are_found_bit_for_bit(tmp_path, dtype, sets):
     found = explain(made.sides(tmp_path, dtype, sets))
     pair = found.vs_baseline["eager"]
     assert pair.differing > 1000 * sets
-    assert pair.reproduced == pair.differing and pair.share == 1
+    assert pair.reproduced == pair.differing
+    assert pair.share == 1
     assert {(item.kind, item.source, item.node) for item in found.hypotheses} == {
         ("unrounded edge", "p", "s"), ("unrounded edge", "s", "y")}
-    assert found.outputs[0].share == 1 and found.outputs[0].first_unexplained is None
+    assert found.outputs[0].share == 1
+    assert found.outputs[0].first_unexplained is None
     assert found.status == "explained"
 
 
@@ -57,8 +59,10 @@ def test_planted_noise_stays_unexplained(tmp_path, dtype, count):
     found = explain(asked)
     pair = found.vs_baseline["eager"]
     assert pair.differing == count
-    assert pair.reproduced == 0 and pair.unexplained == 1
-    assert found.hypotheses == () and found.status == "unexplained"
+    assert pair.reproduced == 0
+    assert pair.unexplained == 1
+    assert found.hypotheses == ()
+    assert found.status == "unexplained"
 
 
 def test_noise_beside_an_explanation_is_told_apart(tmp_path):
@@ -116,7 +120,8 @@ def test_text_names_edges_and_what_is_left(tmp_path):
     document = json.loads(serialize.dumps("run", explain(asked)))
     text = explain_text(document)
     assert "no rounding from p to s (input 0)" in text
-    assert "unexplained" in text and "first unexplained: flat index" in text
+    assert "unexplained" in text
+    assert "first unexplained: flat index" in text
     assert "(EMULATED)" in explain_text(document, emulated=True)
     assert explain_text(None) == ""
 
