@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import pytest
 
 from ge_harness.backends.emulator import params
@@ -116,3 +118,17 @@ def test_an_ensemble_leaves_alone_what_was_set_by_hand():
     assert not any(label.startswith(("r_tile", "exp_accuracy")) for label in labels)
     assert "r_cores=8" in labels
     assert "r_cores=48" not in labels
+
+
+def test_the_document_lists_every_parameter_as_it_is():
+    path = pathlib.Path(__file__).resolve().parents[4] / "docs/emulator_numerics.md"
+    text = path.read_text(encoding="utf-8")
+    for name, parameter in PARAMETERS.items():
+        row = next(line for line in text.splitlines()
+                   if line.startswith(f"| `{name}` |"))
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert cells[1] == params.shown(name, parameter.default), name
+        assert cells[3] == parameter.evidence, name
+        assert cells[4].startswith(parameter.meaning), name
+        if parameter.values:
+            assert cells[2] == ", ".join(parameter.values), name
