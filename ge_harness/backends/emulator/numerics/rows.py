@@ -38,12 +38,32 @@ def fits(nodes: Sequence[Node], loads: Mapping[Port, Tensor]) -> bool:
         kind = node.op or node.type
         if kind not in _ELEMENTWISE or [d.shape for d in node.outputs] != [shape]:
             return False
-        if kind == "BiasAdd" and node.attr("data_format", b"NHWC") != b"NHWC":
+        if kind == "BiasAdd" and not _takes_bias(node, shape, loads):
             return False
         if kind == "AddN" and any(loads[p].array.shape != shape
                                   for p in node.inputs if p in loads):
             return False
     return all(_spans(tensor.array.shape, shape) for tensor in loads.values())
+
+
+def _takes_bias(node: Node, shape: tuple[int, ...], loads: Mapping[Port, Tensor]
+                ) -> bool:
+    """Say whether a bias stays a vector: rows are those of the last axis."""
+    if node.attr("data_format", b"NHWC") != b"NHWC":
+        return False
+    arrays = [tensor.array for tensor in loads.values() if tensor.array.ndim]
+    return _matrices(shape, arrays)[1] == shape[-1]
+
+
+def _matrices(shape: tuple[int, ...], arrays: Sequence[np.ndarray]
+              ) -> tuple[int, int, list[np.ndarray]]:
+    """Return rows, columns and the arrays as matrices of them."""
+    rows, width, flat = blocks.flattened([*arrays, np.empty(shape, np.bool_)], shape)
+    if width == 1 and all(x.shape[0] == rows for x in flat):
+        width = shape[-1]  # all of one shape: rows of the last axis serve as well
+        rows //= max(width, 1)
+        flat = [x.reshape(rows, width) for x in flat]
+    return rows, width, flat
 
 
 def _spans(part: tuple[int, ...], whole: tuple[int, ...]) -> bool:
@@ -63,11 +83,7 @@ def run(shape: tuple[int, ...], loads: Mapping[Port, Tensor],
     """
     ports = [port for port, tensor in loads.items() if tensor.array.ndim]
     full = [loads[port].array for port in ports]
-    rows, width, flat = blocks.flattened([*full, np.empty(shape, np.bool_)], shape)
-    if width == 1:  # all of one shape: rows of the last axis serve as well
-        width = shape[-1]
-        rows //= width
-        flat = [x.reshape(rows, width) for x in flat]
+    rows, width, flat = _matrices(shape, full)
     step = max(1, BLOCK // width)
     out: dict[Port, Tensor] = {}
     for start in range(0, rows, step):

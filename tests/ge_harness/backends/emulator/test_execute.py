@@ -512,6 +512,34 @@ def test_blocks_of_rows_give_the_bits_of_the_whole(chip, monkeypatch):
         assert cut[0][0].shape == shape
 
 
+@pytest.mark.parametrize("shapes", [
+    ((300, 1), (1, 1)), ((20, 6, 5), (6, 5)), ((20, 6, 5), (20, 1, 5)),
+    ((20, 6, 5), (1, 6, 1)), ((20, 6, 5), (5,)), ((20, 6, 5), ()), ((30, 5), (1, 5)),
+    ((1, 1, 60), (1, 1, 1))], ids=str)
+@pytest.mark.parametrize("biased", [False, True])
+def test_blocks_of_rows_take_every_broadcast(shapes, biased, monkeypatch):
+    from ge_harness.backends.emulator.numerics import blocks, rows
+
+    whole, part = shapes
+    dtype = "float32"
+    inputs = {"x": (RANDOM.standard_normal(whole).astype(np.float32), dtype),
+              "p": (RANDOM.standard_normal(part).astype(np.float32), dtype),
+              "v": (RANDOM.standard_normal(whole[-1]).astype(np.float32), dtype)}
+    nodes = [op("a", "Sub", "x p", dtype, whole), op("e", "Mul", "p a", dtype, whole)]
+    if biased:
+        nodes.append(op("e2", "BiasAdd", "e v", dtype, whole))
+    else:
+        inputs.pop("v")
+    x, p = inputs["x"][0], inputs["p"][0]
+    expected = p * (x - p) + (inputs["v"][0] if biased else 0)
+    monkeypatch.setattr(rows, "BLOCK", 16)
+    monkeypatch.setattr(blocks, "BLOCK", 16)
+    last = nodes[-1].name
+    for kernels in ([region(nodes, [last])], nodes):
+        found = run(inputs, kernels, [last])[0]
+        assert found.tobytes() == expected.astype(np.float32).tobytes()
+
+
 def test_the_worked_example_runs_as_compiled():
     compilation = cases.compiled(cases.mul_add_relu(), cases.GATE, level="O3")
     found = execute_plan(compilation.plan, dict(zip("xyb", (X, Y, B))),
