@@ -7,6 +7,7 @@
     │   └── PlanError                    a plan file that cannot be read
     ├── UnavailableError        exit 3   the backend or extra is not usable here
     ├── SearchError             exit 4   a search found no answer it could defend
+    ├── NoRoomError             exit 4   the disk or the memory is full
     └── InternalError           exit 70  a fault of the harness itself
 
 `dumps.DumpError` and `graphs.GraphError` stand alone: their packages are used without
@@ -83,6 +84,12 @@ class UnavailableError(HarnessError):
 
 class SearchError(HarnessError):
     """A search that cannot give an answer it could defend."""
+
+    exit_code = 4
+
+
+class NoRoomError(HarnessError):
+    """There is no room left on the disk or in memory for what was asked."""
 
     exit_code = 4
 

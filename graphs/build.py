@@ -80,6 +80,11 @@ def _check(options: BuildOptions) -> None:
     if options.size not in ("desk", "paper"):
         raise GraphError(f"found size {options.size!r}, expected desk or paper",
                          subject=options.size, known=("desk", "paper"))
+    for option, pairs in (("--shape", options.shapes), ("--variant", options.variants)):
+        names = [name for name, _ in pairs]
+        for name in names:
+            if names.count(name) > 1:
+                raise GraphError(f"{option}: {name} is given twice", subject=name)
     for name, shape in options.shapes:
         if not all(isinstance(axis, int) and axis >= 0 for axis in shape):
             raise GraphError(f"--shape={name}: found {tuple(shape)!r}, expected "
@@ -87,6 +92,9 @@ def _check(options: BuildOptions) -> None:
 
 
 def _from_file(tf: Any, subgraph: Subgraph, options: BuildOptions) -> _Draft:
+    if options.signature:
+        raise GraphError(f"subgraph {subgraph.name!r} has no signatures; --signature "
+                         "goes with a SavedModel folder", subject=options.signature)
     variants = _variants(subgraph, options.variants)
     dtype = options.dtype or subgraph.dtypes[0]
     if dtype not in subgraph.dtypes:
@@ -181,6 +189,8 @@ def _overrides(sketch: Sketch, options: BuildOptions,
         tensor = cut.find(sketch, name, "--shape")
         if tensor not in sketch.feeds.values():
             raise _unknown("--shape: no input", name, sketch.feeds)
+        if tensor in found:
+            raise GraphError(f"--shape: {tensor} is given twice", subject=name)
         found[tensor] = tuple(shape)
     return found
 

@@ -82,6 +82,10 @@ def _callee(node: Any, library: dict[str, Any]) -> str:
     return name if name in library else ""
 
 
+def _circle(name: str) -> GraphError:
+    return GraphError(f"nodes read one another in a circle, at {name!r}", subject=name)
+
+
 class _Pass:
     """Replaces every call of the top level by the nodes of its function, once."""
 
@@ -117,8 +121,12 @@ class _Pass:
         return self._new
 
     def _follow(self, tensor: str) -> str:
+        passed = {tensor}
         while tensor in self._outputs:
             tensor = self._outputs[tensor]
+            if tensor in passed:
+                raise _circle(tensor)
+            passed.add(tensor)
         return tensor
 
     def _renew(self, reference: str) -> list[str]:
@@ -131,11 +139,14 @@ class _Pass:
         tensor = self._follow(tensor)
         return [tensor[:-2] if tensor.endswith(":0") else tensor]
 
-    def _heads(self, node: str) -> list[str]:
+    def _heads(self, node: str, passed: tuple[str, ...] = ()) -> list[str]:
         """Return the nodes that stand for `node` where it is waited for."""
         if node not in self._controls:
             return [node]
-        return sorted({h for head in self._controls[node] for h in self._heads(head)})
+        if node in passed:
+            raise _circle(node)
+        return sorted({h for head in self._controls[node]
+                       for h in self._heads(head, (*passed, node))})
 
     def _expand(self, call: Any, function: Any) -> None:
         data = [ref for ref in call.input if not ref.startswith("^")]

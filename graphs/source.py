@@ -142,7 +142,10 @@ def _parse(path: Path) -> str:
     except SyntaxError as error:
         raise GraphError(f"{path}:{error.lineno or 0}: not Python: {error.msg}",
                          subject=str(path)) from error
-    except (OSError, ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError) as error:
+        raise GraphError(f"{path}: cannot be read: nested too deep or too large",
+                         subject=str(path)) from error
+    except (OSError, ValueError) as error:
         raise GraphError(f"{path}: cannot be read: {first_line(error)}",
                          subject=str(path)) from error
     names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

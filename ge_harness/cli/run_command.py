@@ -43,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
               else RunFolder.create(args.out, "run", args.source))
     progress = console.Progress(5 * len(plan))
     documents: list[dict[str, Any]] = []
-    skipped: list[str] = []
+    skipped: list[tuple[str, int]] = []
+    stored = exit_codes.OK
     try:
         for options, reason in plan:
             own = folder if len(plan) == 1 else _inner(folder, options)
@@ -54,14 +55,25 @@ def run(args: argparse.Namespace) -> int:
             except (HarnessError, GraphError) as error:
                 if len(plan) == 1:
                     raise
-                skipped.append(f"{options.source} on {options.backend}: {error}")
+                skipped.append((f"{options.source} on {options.backend}: {error}",
+                                getattr(error, "exit_code", exit_codes.USAGE)))
                 continue
             document = serialize.to_plain(report)
-            own.write(RUN_FILE, serialize.dumps("run", document))
             documents.append(document)
+            stored = _store(own, document) or stored
     finally:
         progress.close()
-    return _answer(args, folder, documents, skipped)
+    return max(_answer(args, folder, documents, skipped), stored)
+
+
+def _store(folder: RunFolder, document: dict[str, Any]) -> int:
+    """Write run.json; where that fails, the answer is still to be given."""
+    try:
+        folder.write(RUN_FILE, serialize.dumps("run", document))
+    except HarnessError as error:
+        console.note(str(error))
+        return error.exit_code
+    return exit_codes.OK
 
 
 def _plan(args: argparse.Namespace) -> Iterator[tuple[RunOptions, str]]:
@@ -84,23 +96,26 @@ def _inner(folder: RunFolder, options: RunOptions) -> RunFolder:
 
 
 def _answer(args: argparse.Namespace, folder: RunFolder,
-            documents: list[dict[str, Any]], skipped: list[str]) -> int:
+            documents: list[dict[str, Any]], skipped: list[tuple[str, int]]) -> int:
     where = _report(folder, documents, args.source)
     if args.json and len(documents) == 1 and not skipped:
         console.document("run", documents[0])
     elif args.json:
-        console.document("runs", {"runs": documents, "skipped": skipped})
+        console.document("runs", {"runs": documents,
+                                  "skipped": [line for line, _ in skipped]})
     elif len(documents) == 1 and not skipped:
         console.answer(run_text.run_text(documents[0]) + f"\n{where}")
     else:
-        lines = [f"not run: {printable(line)}" for line in skipped]
+        lines = [f"not run: {printable(line)}" for line, _ in skipped]
         console.answer("\n".join([run_text.summary_table(documents), *lines, where]))
     found = {_STATUS[document["verdict"]] for document in documents}
-    if not documents:
-        found.add(exit_codes.UNAVAILABLE)
-    if args.source == "all":
-        # Differences between compilers and eager are what the main job is to show.
+    missed = {status for _, status in skipped}
+    if args.source == "all" and documents:
+        # Differences between compilers and eager are what the main job is to show, and
+        # what this TensorFlow lacks is a named skip.
         found.discard(exit_codes.DIFFERS)
+        missed.discard(exit_codes.UNAVAILABLE)
+    found |= missed
     return next((status for status in _WORST if status in found), exit_codes.OK)
 
 
@@ -109,9 +124,9 @@ def _report(folder: RunFolder, documents: list[dict[str, Any]], title: str) -> s
         return f"run folder: {folder.path}"
     try:
         page = run_html.render(documents, f"ge_harness run: {title}")
-    except UnavailableError as error:
+        return f"report: {folder.write(REPORT_FILE, page)}"
+    except HarnessError as error:
         return f"no report.html: {error}\nrun folder: {folder.path}"
-    return f"report: {folder.write(REPORT_FILE, page)}"
 
 
 def _command(options: RunOptions, args: argparse.Namespace) -> str:

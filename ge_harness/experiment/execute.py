@@ -37,6 +37,7 @@ from graphs.built import BuildOptions
 Progress = Callable[[str], None]
 Say = Callable[[str], None]
 DIAGNOSTIC = "diagnostic"
+_MOST_THREADS = 1024
 Outcomes = Mapping[str, "RunSuccess | RunFailure"]
 _NO_CASE = Case("", "", 0, "", (), (), ())
 _BUILD_STATUS = {
@@ -68,6 +69,9 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         UnavailableError: the backend, or TensorFlow, is not usable here.
     """
     parse_standard(options.standard)
+    if options.threads > _MOST_THREADS:
+        raise UsageError(f"--threads={options.threads}: expected at most "
+                         f"{_MOST_THREADS}")
     backend = BACKENDS.load(options.backend)()
     planned = backend.announce(RunRequest(
         _NO_CASE, options.backend, setting=options.setting,
@@ -79,6 +83,7 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         raise UnavailableError(f"backend {options.backend!r} is not usable here: "
                                f"{probe.reason}; 'doctor --backend={options.backend}' "
                                "says more")
+    finished.claim(folder, options)
     case = case_inputs.make_case(_build(options, folder), options, folder.inputs_dir)
     progress(f"{options.source}: built")
     requests = _requests(options, case)
@@ -120,8 +125,14 @@ def _build(options: RunOptions, folder: RunFolder) -> BuiltCase:
         folder.jobs_dir, timeout_s=options.timeout_s)
     if isinstance(built, JobFailure):
         raise _BUILD_STATUS.get(built.kind, BuildStoppedError)(
-            f"{options.source}: cannot build the graph: {built.message}")
+            f"{options.source}: cannot build the graph: {built.message}{_log(built)}")
     return built
+
+
+def _log(failure: JobFailure) -> str:
+    """Return where the log is, for a failure whose message is not all that is known."""
+    known = failure.kind in _BUILD_STATUS or not failure.log_path
+    return "" if known else f"; log: {failure.log_path}"
 
 
 def _outcomes(requests: Mapping[str, RunRequest], folder: RunFolder,

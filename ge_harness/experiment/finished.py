@@ -4,13 +4,72 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import hashlib
 from pathlib import Path
-from typing import Iterator, Mapping
+from typing import Any, Iterator, Mapping
 
-from ge_harness.errors import HarnessError
+from ge_harness.errors import HarnessError, UsageError
+from ge_harness.experiment.options import RunOptions
+from ge_harness.experiment.store import ASKED_FILE, RunFolder
+from ge_harness.records import serialize
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import RunFailure, RunRequest, RunSuccess
 from ge_harness.worker.job_folder import JobFolder, Outcome
+
+# What a resumed run may ask differently: it is judged again, or runs again by its key.
+_FREE = ("baselines", "repeat", "threads", "timeout_s", "standard", "asked", "diagnose",
+         "explain")
+_MODELS = ("saved_model.pb", "saved_model.pbtxt")
+
+
+def claim(folder: RunFolder, options: RunOptions) -> None:
+    """Say in a run's folder what it is of, or check that it is of the same.
+
+    Without that, resuming with another subgraph or seed would give what is there the
+    wrong name.
+
+    Raises:
+        UsageError: the folder is of another run.
+        NoRoomError: the disk is full.
+    """
+    asked = {name: value for name, value in serialize.to_plain(options).items()
+             if name not in _FREE}
+    asked["source"] = Path(options.source).name
+    asked["source_md5"] = _digest(Path(options.source))
+    asked["inputs_md5"] = _digest(Path(options.inputs_path))
+    file = folder.path / ASKED_FILE
+    if not file.exists():
+        folder.write(ASKED_FILE, serialize.dumps("asked", asked))
+        return
+    before = _read(file)
+    for name, value in asked.items():
+        if before.get(name) != value:
+            raise UsageError(
+                f"{folder.path}: a run with {name} {_said(before.get(name))} cannot be "
+                f"resumed with {name} {_said(value)}; give --resume the options it was "
+                "begun with, or begin another run with --out")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot be read: {error}") from error
+    return serialize.loads("asked", text, file)
+
+
+def _digest(path: Path) -> str:
+    """Return the MD5 of a file, or of the model in a folder, "" where there is none."""
+    found = next((path / name for name in _MODELS if (path / name).is_file()), path)
+    try:
+        return hashlib.md5(found.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+def _said(value: Any) -> str:
+    text = str(value)
+    return repr(value) if len(text) <= 80 else f"{text[:80]}..."
 
 
 def built(jobs_dir: Path) -> BuiltCase | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Mapping
 
@@ -9,13 +10,17 @@ import numpy as np
 
 from ge_harness.compare.dtypes import round_to
 from ge_harness.compare.files import TensorFile, tensors_in
-from ge_harness.errors import UsageError
+from ge_harness.errors import NoRoomError, UsageError
 from ge_harness.experiment.options import RunOptions
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.tensor import Case, Port
 from ge_harness.worker import built as worker_built
+from ge_harness.worker.arrays import DISK_FULL
 from graphs.built import Feed
 from graphs.inputs import draw
+
+# Drawn in float64, then rounded: both are in memory at once.
+_DRAWN_BYTES = 12
 
 
 def make_case(built: BuiltCase, options: RunOptions, folder: Path) -> Case:
@@ -28,6 +33,7 @@ def make_case(built: BuiltCase, options: RunOptions, folder: Path) -> Case:
 
     Raises:
         UsageError: the inputs given do not fit the ports.
+        NoRoomError: the inputs do not fit into memory or onto the disk.
         GraphError: an input has no distribution that can be drawn.
     """
     given = _given(options, built)
@@ -41,7 +47,7 @@ def make_case(built: BuiltCase, options: RunOptions, folder: Path) -> Case:
             array = _checked(given[port.spec.name], port, options)
         else:
             array = _drawn(feed, options)
-        np.save(str(path), array, allow_pickle=False)
+        _store(path, array)
     return Case(
         subgraph=options.source, variant=built.variant, seed=options.seed,
         graph_path=built.graph_path, inputs=built.inputs, outputs=built.outputs,
@@ -49,9 +55,44 @@ def make_case(built: BuiltCase, options: RunOptions, folder: Path) -> Case:
 
 
 def _drawn(feed: Feed, options: RunOptions) -> np.ndarray:
-    sets = [round_to(draw(feed, feed.shape, options.seed + index), feed.dtype)
-            for index in range(options.sets)]
-    return np.stack(sets) if options.sets > 1 else sets[0]
+    count = options.sets
+    for length in feed.shape:
+        count *= length
+    too_large = NoRoomError(
+        f"input {feed.name!r}, {feed.dtype} {list(feed.shape)} in {options.sets} sets, "
+        f"does not fit into memory; a smaller one: --shape={feed.name}:...")
+    if count * _DRAWN_BYTES > _available():
+        raise too_large
+    try:
+        sets = [round_to(draw(feed, feed.shape, options.seed + index), feed.dtype)
+                for index in range(options.sets)]
+        return np.stack(sets) if options.sets > 1 else sets[0]
+    except MemoryError as error:
+        raise too_large from error
+
+
+def _available() -> float:
+    """Return the bytes of memory that can be had, infinity where nobody says."""
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return float("inf")
+    found = re.search(r"(?m)^MemAvailable:\s+(\d+) kB$", text)
+    return 1024.0 * int(found[1]) if found else float("inf")
+
+
+def _store(path: Path, array: np.ndarray) -> None:
+    """Write an input aside and rename it, so that a resumed run finds none cut off."""
+    aside = path.with_name(f".{path.name}.part")
+    try:
+        with aside.open("wb") as out:
+            np.save(out, array, allow_pickle=False)
+        aside.replace(path)
+    except OSError as error:
+        if error.errno in DISK_FULL or error.errno is None:  # NumPy's short write
+            raise NoRoomError(f"{path}: no room left on the disk; free some or choose "
+                              "another folder with --out") from error
+        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _given(options: RunOptions, built: BuiltCase) -> Mapping[str, TensorFile]:

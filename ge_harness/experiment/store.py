@@ -8,10 +8,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from ge_harness.errors import UsageError
+from ge_harness.errors import HarnessError, NoRoomError, UsageError
 from ge_harness.records import serialize
 
 RUN_FILE = "run.json"
+ASKED_FILE = "asked.json"
 REPORT_FILE = "report.html"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 
@@ -41,6 +42,7 @@ class RunFolder:
 
         Raises:
             UsageError: the folder cannot be made or written.
+            NoRoomError: the disk is full.
         """
         base = Path(wanted) if wanted else _default(command, subject)
         for number in range(1, 10000):
@@ -84,7 +86,8 @@ class RunFolder:
         """Write a file aside and rename it into place.
 
         Raises:
-            UsageError: the disk is full or the folder cannot be written.
+            UsageError: the folder cannot be written.
+            NoRoomError: the disk is full.
         """
         target = self.path / name
         aside = self.path / f".{name}.part"
@@ -115,9 +118,9 @@ def _default(command: str, subject: str) -> Path:
     return Path("runs") / f"{time.strftime('%Y%m%d')}-{command}-{stem}"
 
 
-def _refused(path: Path, error: OSError) -> UsageError:
-    if error.errno == errno.ENOSPC:
-        return UsageError(f"{path}: no room left on the disk; free some or choose "
-                          "another folder with --out")
+def _refused(path: Path, error: OSError) -> HarnessError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return NoRoomError(f"{path}: no room left on the disk; free some or choose "
+                           "another folder with --out")
     return UsageError(f"{path}: cannot write there: {error.strerror}; choose another "
                       "folder with --out")

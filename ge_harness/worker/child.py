@@ -81,7 +81,7 @@ def run_job(folder: JobFolder) -> int:
         return EXIT_NO_OUTCOME
     try:
         outcome = _KINDS[job.kind](folder, job, phase)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the net of the worker
+    except BaseException as error:  # noqa: BLE001 - the net of the worker
         _log(error)
         kind, text = classify(error, phase)
         if phase.salvage is not None and not isinstance(error, BackendFailure):
@@ -103,6 +103,8 @@ def classify(error: BaseException, phase: execution.Phase) -> tuple[FailureKind,
     said = f"{type(error).__name__}: {first}" if first else type(error).__name__
     if isinstance(error, BackendFailure):
         return error.kind, first
+    if isinstance(error, KeyboardInterrupt):
+        return FailureKind.KILLED, f"interrupted while {phase.doing}"
     if any(name in names for name in _OUT_OF_MEMORY):
         return FailureKind.OUT_OF_MEMORY, said
     if isinstance(error, OSError) and error.errno in arrays.DISK_FULL:

@@ -135,6 +135,36 @@ def test_hostile_output_names_become_safe(user_file):
     assert [end.name for end in built.outputs] == ["31m", "Y", "y_2"]
 
 
+@pytest.mark.parametrize(("options", "said"), [
+    ({"signature": "serve"}, "SavedModel"),
+    ({"shapes": (("x", (2, 3)), ("x", (4, 5)))}, "x is given twice"),
+])
+def test_an_option_that_would_do_nothing_is_refused(user_file, options, said):
+    with pytest.raises(GraphError, match=said):
+        user_file(['return {"y": tf.exp(x)}'], **options)
+
+
+@pytest.mark.parametrize("reference", ["c", "^c"])
+def test_a_function_that_feeds_its_own_call_is_refused(tf, tmp_path, reference):
+    definition = tf.GraphDef()
+    body = definition.library.function.add()
+    body.signature.name = "F"
+    for ends, name in ((body.signature.input_arg, "a"),
+                       (body.signature.output_arg, "o")):
+        argument = ends.add()
+        argument.name, argument.type = name, 1
+    body.ret["o"] = "a"
+    for name, op, given in (("x", "Placeholder", []), ("c", "F", ["c"]),
+                            ("y", "NoOp", [reference])):
+        node = definition.node.add()
+        node.name, node.op = name, op
+        node.input.extend(given)
+    path = tmp_path / "loop.pb"
+    path.write_bytes(definition.SerializeToString())
+    with pytest.raises(GraphError, match="in a circle"):
+        build_graph(tf, resolve(str(path)), BuildOptions())
+
+
 def test_functions_of_a_graph_file_are_inlined(user_file, run, ops, tf):
     lines = ["from tensorflow.python.framework import function",
              "@function.Defun(tf.float32, tf.float32)",

@@ -30,6 +30,8 @@ class ResourceExhaustedError(Exception):
     (UsageError("bad"), FailureKind.BUILD, "bad"),
     (ZeroDivisionError("division"), FailureKind.COMPILE, "while compiling"),
     (SystemExit(0), FailureKind.COMPILE, "SystemExit"),
+    (KeyboardInterrupt(), FailureKind.KILLED, "interrupted while compiling"),
+    (GeneratorExit("user"), FailureKind.COMPILE, "GeneratorExit"),
 ], ids=lambda value: type(value).__name__ if isinstance(value, BaseException) else "")
 def test_each_exception_has_its_kind_and_one_line(error, kind, words):
     phase = execution.Phase()
