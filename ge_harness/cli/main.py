@@ -8,6 +8,7 @@ TensorFlow. This is one of the two places where every exception is caught; the o
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -26,6 +27,7 @@ from ge_harness.registry import Entry, Registry
 from ge_harness.version import VERSION
 
 _PACKAGE = "ge_harness.cli"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 COMMANDS = Registry("command", {
     "list": Entry(f"{_PACKAGE}.list_command", "what there is, a line each"),
     "run": Entry(f"{_PACKAGE}.run_command",
@@ -74,6 +76,7 @@ class _Parser(argparse_flags.ArgumentParser):  # type: ignore[misc]
 def main() -> None:
     """Run the command line and exit with its status."""
     sys.argv[0] = "ge_harness"
+    terminal.harden()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -138,17 +141,21 @@ def _guarded(arguments: argparse.Namespace) -> int:
         return exit_codes.USAGE
     try:
         with terminal.tables():
-            return int(COMMANDS.load(arguments.command).run(arguments))
+            status = int(COMMANDS.load(arguments.command).run(arguments))
+            sys.stdout.flush()
+            return status
     except HarnessError as error:
         return _report(error, error.exit_code)
     except KeyboardInterrupt:
         return _say("interrupted; finished parts are kept", exit_codes.UNDECIDED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exit_codes.OK
+    except MemoryError:
+        return _say("out of memory; smaller inputs need less", exit_codes.UNDECIDED)
     except Exception as error:  # noqa: BLE001 - the one net of the command line
         if type(error).__name__ in ("DumpError", "GraphError", "GraphUnsupportedError"):
             return _report(error, exit_codes.USAGE)
+        if isinstance(error, OSError) and error.errno in _FULL:
+            place = f": {error.filename}" if error.filename else ""
+            return _say(f"no room left on the disk{place}", exit_codes.UNDECIDED)
         return _internal(error)
 
 

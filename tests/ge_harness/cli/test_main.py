@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.ge_harness.cli.console_run import ROOT, console
@@ -78,3 +81,28 @@ def test_every_list_answers_with_json_and_without_tensorflow(what):
     assert document["items"]
 
 
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /dev/full")
+def test_a_full_disk_under_stdout_is_one_line_and_undecided():
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "ge_harness", "list", "--json"], stdout=full,
+            stderr=subprocess.PIPE, text=True, cwd=str(ROOT))
+    assert done.returncode == 4
+    assert "no room left" in done.stderr
+    assert len(done.stderr.strip().split("\n")) == 1
+
+
+def test_closed_streams_and_readers_that_left_keep_the_status(tmp_path):
+    np.save(str(tmp_path / "a.npy"), np.zeros(3))
+    np.save(str(tmp_path / "b.npy"), np.ones(3))
+    words = f"'{sys.executable}' -m ge_harness compare a.npy b.npy"
+    for ending in (">&-", "2>&-", "| true"):
+        done = subprocess.run(
+            ["bash", "-c", f"{words} {ending}; echo ${{PIPESTATUS[0]}} >status"],
+            capture_output=True, text=True, cwd=str(tmp_path),
+            env={**os.environ, "PYTHONPATH": str(ROOT)})
+        assert (tmp_path / "status").read_text().strip() == "1", ending
+        assert "Traceback" not in done.stderr
+        assert "Exception ignored" not in done.stderr
