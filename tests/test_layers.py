@@ -23,6 +23,7 @@ LAYERS = (
     ("worker",),
     ("explain",),
     ("bisect.oracle", "experiment"),
+    ("experiments",),
     ("cli",),
     ("__main__",),
 )

@@ -8,19 +8,8 @@ from typing import Sequence, Tuple
 
 from ge_harness.backends.table import BACKENDS
 from ge_harness.cli import console, exit_codes
-from ge_harness.registry import Entry, Registry
+from ge_harness.experiments.table import EXPERIMENTS
 from ge_harness.report import plain
-
-EXPERIMENTS = Registry("experiment", {
-    "A": Entry("", "determinism of the compiler itself"),
-    "B": Entry("", "accumulated error: fused against eager"),
-    "C1": Entry("", "instruction selection: tensor times scalar"),
-    "C2": Entry("", "accumulation order of a sum"),
-    "C3": Entry("", "iterative algorithms: rsqrt and div"),
-    "D": Entry("", "pure movement is bit-exact"),
-    "E": Entry("", "end-to-end training"),
-})
-
 
 Listing = Tuple[Tuple[str, ...], Sequence[Tuple[str, ...]]]
 

@@ -25,6 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SUBGRAPH|FILE|all",
                         help="a shipped subgraph ('list subgraphs'), FILE.py, FILE.pb, "
                         "FILE.pbtxt, a SavedModel folder, or all shipped subgraphs")
+    add_options(parser)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare on what and how to run, without what."""
     add = parser.add_argument
     add("--backend", default=None, metavar="NAME[,NAME]",
         help="auto, " + ", ".join(CANDIDATES))

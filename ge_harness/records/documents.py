@@ -18,6 +18,7 @@ from typing import Mapping
 from ge_harness.records.compare_document import CompareDocument, ComparePair
 from ge_harness.records.comparison import TensorComparison
 from ge_harness.records.doctor import DoctorReport
+from ge_harness.records.experiment import ExperimentReport, ExperimentsDocument
 from ge_harness.records.flags import FlagsReport
 from ge_harness.records.inspect_asked import InspectAsked
 from ge_harness.records.inspect_document import (
@@ -100,6 +101,10 @@ KINDS = (
     Kind("run", "`run --json`; also `run.json` in the folder of a run", RunReport),
     Kind("runs", "`run --json` of several runs (`run all`, several backends)",
          RunsDocument),
+    Kind("experiment", "`experiment --json`; also `experiment-BACKEND.json` in the "
+         "folder of an experiment", ExperimentReport),
+    Kind("experiments", "`experiment --json` of several experiments or backends",
+         ExperimentsDocument),
     Kind("compare", "`compare --json`", CompareDocument),
     Kind("inspect", "`inspect --json`", InspectDocument),
     Kind("passes", "`passes --json`", PassesDocument),

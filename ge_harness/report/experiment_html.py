@@ -1,0 +1,110 @@
+"""The test report of the experiments: one file, no network, every text escaped.
+
+Figures are drawn by matplotlib where it is installed; without it the page says so and
+has everything else.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import Any, Mapping, Sequence
+
+from ge_harness.errors import UnavailableError
+from ge_harness.report import experiment_text, plain
+
+_TEMPLATES = Path(__file__).resolve().parent / "templates"
+_EXTRA = "pip install 'ge-harness[report]'"
+_LONGEST_TEXT = 1200
+_COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#ff7f0e")
+
+
+def render(reports: Sequence[Mapping[str, Any]], skipped: Sequence[str] = ()) -> str:
+    """Return the page.
+
+    Args:
+        reports: `experiment` documents as plain data.
+        skipped: sentences on what was not run.
+
+    Raises:
+        UnavailableError: the extra `report` is not installed.
+    """
+    try:
+        import jinja2
+    except ImportError as error:
+        raise UnavailableError(
+            f"the HTML report needs the extra report: {_EXTRA}") from error
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(str(_TEMPLATES)), autoescape=True,
+        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        finalize=_safe)
+    environment.globals.update(
+        figure=figure, cell=lambda value: plain.number(experiment_text.cell(value)),
+        plots=_can_plot(), extra=_EXTRA)
+    ids = sorted({report["id"] for report in reports})
+    return str(environment.get_template("experiment.html").render(
+        reports=sorted(reports, key=lambda r: (r["id"], r["backend"]["name"])),
+        ids=ids, skipped=list(skipped)))
+
+
+def figure(item: Mapping[str, Any]) -> str:
+    """Return a figure as the address of an image inside the page, "" without plots.
+
+    As an image its text can run nothing, whatever names it holds.
+    """
+    if not _can_plot():
+        return ""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    drawing = Figure(figsize=(7.2, 3.2))
+    FigureCanvasSVG(drawing)
+    axes = drawing.add_subplot(111)
+    _draw(axes, item)
+    axes.set_xlabel(_text(item["x_label"]))
+    axes.set_ylabel(_text(item["y_label"]))
+    axes.set_title(_text(item["title"]), fontsize=9)
+    if len(item["series"]) > 1:
+        axes.legend(fontsize=8)
+    axes.grid(True, alpha=0.3)
+    out = io.BytesIO()
+    drawing.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
+
+
+def _draw(axes: Any, item: Mapping[str, Any]) -> None:
+    width = 0.8 / max(1, len(item["series"]))
+    for place, (name, heights) in enumerate(sorted(item["series"].items())):
+        color = _COLORS[place % len(_COLORS)]
+        x = [float(each) for each in item["x"]]
+        y = [float(each) for each in heights]
+        if item["kind"] == "bars":
+            axes.bar([each + place * width for each in x], y, width,
+                     label=_text(name), color=color)
+            axes.set_yscale("symlog")
+        else:
+            axes.plot(x, y, label=_text(name), color=color)
+    if item["log_x"]:
+        axes.set_xscale("log")
+
+
+def _text(text: str) -> str:
+    """Return a text that matplotlib takes for no formula."""
+    return plain.printable(text, 120).replace("$", r"\$")
+
+
+def _can_plot() -> bool:
+    try:
+        import matplotlib
+    except ImportError:
+        return False
+    return bool(matplotlib.__version__)
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        if value.startswith("data:image/svg+xml;base64,"):
+            return value
+        return plain.printable(value, _LONGEST_TEXT)
+    return value
