@@ -88,14 +88,17 @@ def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         b: float32 of a shape that broadcasts with `a`.
         c: likewise.
     """
-    product = a.astype(np.float64) * b
+    # All three in float64: older NumPy would take the dtype of the arrays over that of
+    # a 0-d operand.
+    c = np.asarray(c).astype(np.float64)
+    product = np.asarray(a).astype(np.float64) * np.asarray(b).astype(np.float64)
     total = product + c
     flat = np.atleast_1d(total)
     low = np.ascontiguousarray(flat).view(np.uint64).reshape(flat.shape) & _LOW_BITS
     unsure = (low == _HALFWAY) | (np.abs(flat) < _SMALLEST)
     if unsure.any():
         parts = [np.broadcast_to(x, flat.shape)[unsure] for x in (product, c)]
-        flat[unsure] = _sum_to_odd(parts[0], parts[1].astype(np.float64))
+        flat[unsure] = _sum_to_odd(*parts)
     return np.asarray(flat.reshape(np.shape(total)).astype(np.float32))
 
 

@@ -89,6 +89,16 @@ def _chain(dtype):
     return probe
 
 
+def _scaled(chip, settings):
+    """A product with a literal, then a sum."""
+    k = constant("k", K, "float32")
+    nodes = [op("m", "Mul", "x k", "float32", X.shape),
+             op("s", "AddV2", "m b", "float32", X.shape)]
+    kernel = region(nodes, ["s"], [k], scalars=("k",))
+    return run({"x": (X, "float32"), "b": (B, "float32")}, [kernel], ["s"], [k],
+               chip=chip, settings=settings)[0]
+
+
 def _muls(*, fused):
     def probe(chip, settings):
         node = op("y", "Muls", "x", "float32", X.shape, value=1 / 3)
@@ -141,6 +151,7 @@ PROBES = {
     "over16": _of("Mul", np.full(4, 6e4), np.full(4, 6e4), dtype="float16"),
     "f_chain16": _chain("float16"),
     "f_chain32": _chain("float32"),
+    "f_scaled32": _scaled,
     "f_cast": _cast("float32", "float16", fused=True),
     "f_muls": _muls(fused=True),
     "f_div32": _of("RealDiv", X, Y, fused=True),
@@ -192,7 +203,8 @@ def digests():
     lines = []
     for chip in CHIPS:
         for setting in ("", "div_accuracy=noise,exp_accuracy=noise,ln_accuracy=noise",
-                        "rsqrt_form=newton2,div_form=newton3,r_tile=512"):
+                        "rsqrt_form=newton2,div_form=newton3,r_tile=512",
+                        "fma_contraction=true,muls_equals_mul=false"):
             for name, probe in PROBES.items():
                 if name == "matmul32":
                     continue

@@ -201,6 +201,10 @@ def test_fma_where_a_second_rounding_would_go_wrong():
     # one * one lies halfway: 1 + 2^-11 + 2^-24
     assert casts.fma(a, b, c)[0] > casts.fma(a, b, c)[1]
     assert casts.fma(a[:1].reshape(()), b[0], c[0]).shape == ()
+    for x, y, z in ((a[0], b, c), (a, b[0], c), (a[0], b, c[0])):
+        whole = casts.fma(*np.broadcast_arrays(x, y, z))
+        found = casts.fma(np.asarray(x), np.asarray(y), np.asarray(z))
+        assert found.tobytes() == whole.tobytes()
 
 
 @pytest.mark.parametrize("name", ["sqrt", "exp", "ln"])
