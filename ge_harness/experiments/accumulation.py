@@ -33,7 +33,7 @@ from ge_harness.records.run import RunFailure, RunRequest, RunSuccess
 CLAIM = ("another order of accumulation gives other bits, while each order repeats its "
          "own bits in every run (source 3 of the consistency note)")
 TILES = ("whole", "512", "1024", "2048")
-_REPEAT, _SETS = 1000, 200
+_REPEAT, _SETS = 1000, 1000
 _SUBGRAPH = "reduce_sum"
 
 

@@ -1,0 +1,248 @@
+"""D: pure movement of data is bit-exact.
+
+A grid of single operators and combined subgraphs, dtypes and shapes: odd, with axes of
+length one, empty, large; the candidate against eager, bit by bit. A case of the user's
+own joins it: a broadcast that promotes its type shows as a counter-example, with the
+operators that compute in it as the reason.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Iterable, NamedTuple
+
+import numpy as np
+
+from dumps import graphdef
+from ge_harness.compare.ulp import bit_equal
+from ge_harness.experiments import bench as benches
+from ge_harness.experiments import mechanism, store
+from ge_harness.experiments.bench import Bench, CaseSpec, Outcomes
+from ge_harness.experiments.mechanism import MOVEMENT, Mechanism
+from ge_harness.experiments.verdict import Ruling, settle
+from ge_harness.records.experiment import (
+    CounterexampleRecord,
+    ExperimentReport,
+    ExperimentTable,
+    ExperimentVerdict,
+    MechanismEvidence,
+)
+from ge_harness.records.run import RunFailure, RunSuccess
+from ge_harness.records.tensor import Case
+
+CLAIM = ("pure data movement (transpose, slice, split, broadcast, concat, reshape, "
+         "alone and combined) is bit-exact")
+DTYPES = ("float16", "bfloat16", "float32")
+COMBINED = ("transpose_concat", "slice_broadcast_concat", "split_transpose_concat")
+SINGLE = ("transpose", "slice", "split", "concat", "broadcast", "reshape")
+# About a million elements at desk size.
+LARGE = {
+    "transpose_concat": (("x", (2, 512, 513)), ("y", (2, 513, 64))),
+    "slice_broadcast_concat": (("x", (512, 1025)), ("b", (1, 256))),
+    "split_transpose_concat": (("x", (513, 768)),),
+    "transpose": (("x", (8, 256, 257)),), "slice": (("x", (512, 1025)),),
+    "split": (("x", (512, 768)),), "broadcast": (("x", (128, 1, 513)),),
+    "concat": (("x", (512, 257)), ("y", (512, 257)), ("z", (512, 257))),
+    "reshape": (("x", (8, 256, 257)),),
+}
+_PLACEHOLDERS = ("Placeholder", "Const", "Identity", "NoOp")
+
+
+class Cell(NamedTuple):
+    """One cell of the grid.
+
+    Attributes:
+        source: subgraph or file.
+        variants: (name, value) pairs.
+        dtype: of its inputs, "" for the file's own.
+        label: name of the shape.
+        shapes: (input, shape) pairs, () for the declared ones.
+    """
+
+    source: str
+    variants: tuple[tuple[str, str], ...]
+    dtype: str
+    label: str
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def name(self) -> str:
+        """Its name in the table."""
+        values = ",".join(value for _, value in self.variants)
+        return f"{Path(self.source).stem}{f'({values})' if values else ''}"
+
+
+def grid(bench: Bench) -> list[Cell]:
+    """Return every cell, those of the user's files last."""
+    dtypes = (bench.options.dtype,) if bench.options.dtype else DTYPES
+    cells = [cell for name in (*COMBINED, *SINGLE) for cell in _cells(name, dtypes)]
+    for source in bench.subgraphs:
+        cells.append(Cell(source, (), bench.options.dtype, "own", ()))
+    return cells
+
+
+def _cells(name: str, dtypes: Iterable[str]) -> Iterable[Cell]:
+    import graphs
+
+    subgraph = graphs.load(name)
+    several = dict(subgraph.variants)
+    forms: list[tuple[tuple[str, str], ...]] = [()]
+    for key, values in several.items():
+        forms = [(*form, (key, str(value))) for form in forms for value in values]
+    shapes = [("odd", ()), *((label.replace("_", " "), shape)
+                             for label, shape in subgraph.shapes),
+              ("large", LARGE[name])]
+    for form in forms:
+        for dtype in dtypes:
+            for label, shape in shapes:
+                yield Cell(name, form, dtype, label, shape)
+
+
+def run(bench: Bench) -> ExperimentReport:
+    """Run every cell on the candidate and eagerly, and judge."""
+    cells = grid(bench)
+    cases: dict[Cell, Case] = {}
+    for cell in cells:
+        cases[cell] = bench.case(CaseSpec(
+            cell.source, cell.dtype, cell.variants, cell.shapes,
+            sets=1))
+        bench.say(f"{cell.name} {cell.dtype} {cell.label}: built")
+    requests = {}
+    for number, cell in enumerate(cells):
+        sides = bench.sides(cases[cell], "eager", "candidate")
+        requests.update({f"{number} {side}": each for side, each in sides.items()})
+    return bench.report(judge(bench, cells, bench.run(requests)))
+
+
+def judge(bench: Bench, cells: list[Cell], outcomes: Outcomes) -> ExperimentReport:
+    """Judge finished runs."""
+    rows, examples, evidence, failed = [], [], [], []
+    for number, cell in enumerate(cells):
+        sides = {name: outcomes[f"{number} {name}"] for name in ("candidate", "eager")}
+        seen = mechanism.read(sides["candidate"])
+        equal, words = _equal(sides)
+        evidence.append(_seen(bench, cell, seen))
+        shape = _shape(sides)
+        rows.append((cell.name, shape, cell.label, _dtype(sides), _tick(equal),
+                     seen.words if seen.present else seen.problem))
+        if equal is None:
+            failed.append(f"{cell.name} {cell.dtype} {cell.label}: {words}")
+        elif not equal:
+            examples.append(_example(bench, cell, sides, seen, words))
+    ruling = _rule(rows, examples, failed, evidence)
+    missing = [each for each in evidence if not each.ok]
+    return ExperimentReport(
+        "D", "pure movement is bit-exact", CLAIM, *ruling,
+        f"{len(cells)} cells: operators alone and combined, dtypes, shapes with odd "
+        "lengths, axes of length one, empty, and large; candidate against eager, every "
+        "bit", ("equal bits on one input set a cell: movement does not look at values "
+                "unless a compiler computes with them, which the last column shows",),
+        tuple(missing[:20] or _summary(evidence)), ExperimentTable(
+            "bit-equal to eager", ("cell", "output shapes", "shape", "dtype",
+                                   "bit-equal", "computing operations"), tuple(rows)),
+        benches.NO_BACKEND, counterexamples=tuple(examples),
+        dtype=bench.options.dtype, artifacts=benches.paths_of(bench.folder, outcomes))
+
+
+def _equal(sides: Outcomes) -> tuple[bool | None, str]:
+    """Return whether all outputs have the same bits; None where one side failed."""
+    a, b = sides["candidate"], sides["eager"]
+    failures = benches.failures(sides)
+    if isinstance(a, RunFailure) or isinstance(b, RunFailure):
+        return None, "; ".join(f"{side} {why}" for side, why in failures.items())
+    if not (a.repeatable and b.repeatable):
+        return None, "a side does not repeat itself"
+    wrong = []
+    for port, left, right in zip(a.request.case.outputs, a.output_paths,
+                                 b.output_paths):
+        mine, other = store.load(left), store.load(right)
+        if mine.shape != other.shape or mine.dtype != other.dtype:
+            wrong.append(f"{port.spec.name}: {mine.dtype.name}{list(mine.shape)} "
+                         f"against {other.dtype.name}{list(other.shape)}")
+        elif not bit_equal(mine, other, dtype=port.spec.dtype):
+            count = int(np.count_nonzero(_bits(mine) != _bits(other)))
+            wrong.append(f"{port.spec.name}: {count} of {mine.size} elements differ")
+    return not wrong, "; ".join(wrong)
+
+
+def _bits(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
+
+
+def _seen(bench: Bench, cell: Cell, seen: Mechanism) -> MechanismEvidence:
+    what = f"{cell.name} {cell.dtype} {cell.label}: what was compiled"
+    return MechanismEvidence(what, seen.words if seen.present else seen.problem,
+                             seen.source, seen.present)
+
+
+def _summary(evidence: list[MechanismEvidence]) -> list[MechanismEvidence]:
+    """Return one line for each kind of what was compiled."""
+    kinds: dict[str, list[MechanismEvidence]] = {}
+    for each in evidence:
+        kinds.setdefault(each.found, []).append(each)
+    return [MechanismEvidence(
+        f"what was compiled, in {len(group)} cells such as {group[0].what}", found,
+        group[0].source, True) for found, group in kinds.items()][:40]
+
+
+def _example(bench: Bench, cell: Cell, sides: Outcomes, seen: Mechanism,
+             words: str) -> CounterexampleRecord:
+    computing = _computing_ops(sides)
+    if computing:
+        reason = ("no pure movement: the graph itself computes with "
+                  f"{', '.join(computing)}, a hidden promotion or conversion; ")
+    elif seen.computing:
+        reason = ("the graph only moves, but the compiler computes with "
+                  f"{seen.words}; ")
+    else:
+        reason = "no computing operation is seen on either side; "
+    options = "".join(f" --variant={name}={value}" for name, value in cell.variants)
+    options += "".join(f" --shape={name}:{','.join(map(str, shape))}"
+                       for name, shape in cell.shapes)
+    dtype = f" --dtype={cell.dtype}" if cell.dtype else ""
+    return CounterexampleRecord(
+        f"{cell.name} {cell.dtype} {cell.label}", ", ".join(computing or
+                                                           seen.computing[:4]),
+        f"{cell.label}, {_shape(sides)}", reason + words, {"outputs": words},
+        cell.source if cell.label == "own" else "",
+        f"python -m ge_harness run {cell.source} --backend={bench.options.backend}"
+        f"{dtype}{options}")
+
+
+def _computing_ops(sides: Outcomes) -> list[str]:
+    """Return the op types of the graph that are no movement."""
+    case = next(iter(sides.values())).request.case
+    nodes = graphdef.read(case.graph_path).nodes
+    return sorted({node.op for node in nodes
+                   if node.op not in MOVEMENT and node.op not in _PLACEHOLDERS})
+
+
+def _rule(rows: list[tuple[object, ...]], examples: list[CounterexampleRecord],
+          failed: list[str], evidence: list[MechanismEvidence]) -> Ruling:
+    if examples:
+        return settle(False, f"{len(examples)} of {len(rows)} cells are not bit-exact; "
+                      f"{examples[0].name}: {examples[0].reason}", [
+                          each for each in evidence if each.ok] or evidence)
+    if failed:
+        return ExperimentVerdict.INCONCLUSIVE, (
+            f"{len(failed)} of {len(rows)} cells gave no outputs; {failed[0]}")
+    return settle(True, f"all {len(rows)} cells are bit-exact", evidence)
+
+
+def _tick(equal: bool | None) -> str:
+    return "no outputs" if equal is None else ("yes" if equal else "NO")
+
+
+def _shape(sides: Outcomes) -> str:
+    side = sides["candidate"]
+    if not isinstance(side, RunSuccess):
+        return "-"
+    return " ".join("x".join(map(str, store.load(path).shape)) or "scalar"
+                    for path in side.output_paths)
+
+
+def _dtype(sides: Outcomes) -> str:
+    ports = next(iter(sides.values())).request.case.outputs
+    return ", ".join(sorted({port.spec.dtype for port in ports}))
+
+
