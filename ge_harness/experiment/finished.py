@@ -39,6 +39,10 @@ def claim(folder: RunFolder, options: RunOptions) -> None:
     asked["inputs_md5"] = _digest(Path(options.inputs_path))
     file = folder.path / ASKED_FILE
     if not file.exists():
+        if built(folder.jobs_dir) is not None:
+            raise UsageError(f"{folder.path}: found no {ASKED_FILE} beside what is "
+                             "finished, so nobody can say what it is of; begin another "
+                             "run with --out")
         folder.write(ASKED_FILE, serialize.dumps("asked", asked))
         return
     before = _read(file)
