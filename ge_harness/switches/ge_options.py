@@ -8,10 +8,12 @@ Source: reference: tf_adapter.md sections 0, 4 and 5 (hicann/tensorflow 82957b92
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Dict, Mapping, Union
 
 from ge_harness.errors import SwitchError, UnknownNameError
+from ge_harness.report.plain import printable
 
 OptionValue = Union[bool, int, str]
 Options = Dict[str, OptionValue]
@@ -188,10 +190,10 @@ def parse_option(name: str, text: str, route: str) -> OptionValue:
             raise SwitchError(f"{name} takes true or false, found {text!r}")
         value = words[text.lower()]
     elif option.arm == "i":
-        try:
-            value = int(text)
-        except ValueError:
-            raise SwitchError(f"{name} takes a whole number, found {text!r}") from None
+        if re.fullmatch(r"[+-]?[0-9]{1,18}", text) is None:
+            raise SwitchError(f"{name} takes a whole number, found "
+                              f"{printable(text, 80)!r}")
+        value = int(text)
     check_option(name, value, route)
     return value
 
@@ -215,11 +217,23 @@ def check_option(name: str, value: OptionValue, route: str) -> None:
                           f"{_CONSEQUENCE.get(option.bad, '')}")
     if option.arm == "i" and not allowed and isinstance(value, int) and (
             value < option.low or -1 < option.high < value):
-        raise SwitchError(f"{name} takes {option.low} or more, found {value}"
+        limit = "or more" if option.high < 0 else f"to {option.high}"
+        raise SwitchError(f"{name} takes {option.low} {limit}, found {value}"
                           f"{_CONSEQUENCE.get(option.bad, '')}")
     if isinstance(value, str) and not is_text(value):
         raise SwitchError(f"{name}: a control character, or bytes that are no text, in "
                           "its value")
+    if name == "dump_step" and not _are_steps(str(value)):
+        raise SwitchError(f"dump_step takes at most 100 steps or ranges joined by '|', "
+                          f"as in 0|5|10-20; found {printable(str(value), 80)!r}")
+
+
+def _are_steps(text: str) -> bool:
+    parts = text.split("|")
+    found = [re.fullmatch(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", part) for part in parts]
+    return len(parts) <= 100 and all(
+        match is not None and (match[2] is None or int(match[1]) < int(match[2]))
+        for match in found)
 
 
 def is_text(value: str) -> bool:

@@ -34,6 +34,7 @@ from tests.shared import SHARED, needs_shared
     ("oo_constant_folding", "False", False), ("mix_compile_mode", "1", True),
     ("precision_mode_v2", "mixed_float16", "mixed_float16"),
     ("ge.deterministic", "0", 0), ("op_wait_timeout", "5", 5),
+    ("dump_step", "0|5|10-20", "0|5|10-20"),
 ])
 def test_text_becomes_the_type_the_adapter_wants(name, text, value):
     got = parse_option(name, text, "tf1")
@@ -47,11 +48,20 @@ def test_text_becomes_the_type_the_adapter_wants(name, text, value):
     ("dump_mode", "both"), ("oo_constant_folding", "off"), ("session_device_id", "-1"),
     ("iterations_per_loop", "0"), ("topo_sorting_mode", "4"), ("debug_dir", "a\nb"),
     ("ge.oo.deadCodeElimination", "false"), ("ge.disableOptimizations", "X"),
+    ("dump_step", "x"), ("dump_step", "5-5"), ("dump_step", ""), ("dump_step", "1|"),
+    ("dump_step", "|".join("1" * 101)), ("deterministic", "\u0661"),
+    ("deterministic", "1 "), ("stream_sync_timeout", "1_0"), ("op_wait_timeout",
+    "9" * 5000), ("debug_dir", "/a\udcff"), ("debug_dir", "/a\x7f"),
     ("aoe_mode", "1"), ("soc_config", "x"), ("auto_tune_mode", "RL"),
 ])
 def test_what_the_adapter_would_ignore_misread_or_abort_on_is_refused(name, text):
     with pytest.raises(SwitchError):
         parse_option(name, text, "tf1")
+
+
+def test_a_number_out_of_its_range_names_both_ends():
+    with pytest.raises(SwitchError, match="0 to 33554432"):
+        parse_option("input_fusion_size", "33554433", "tf1")
 
 
 def test_a_misspelt_option_gets_the_nearest_name():
