@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     plan = list(_plan(args))
     folder = (RunFolder.resume(args.resume) if args.resume
               else RunFolder.create(args.out, "run", args.source))
-    progress = console.Progress(5 * len(plan))
+    progress = console.Progress((5 + args.collect) * len(plan))
     documents: list[dict[str, Any]] = []
     skipped: list[tuple[str, int]] = []
     stored = exit_codes.OK
