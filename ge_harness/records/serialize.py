@@ -108,6 +108,8 @@ def loads(kind: str, text: str, path: object) -> dict[str, Any]:
         line = getattr(error, "lineno", 0)
         raise UsageError(
             f"{path}:{line}: not JSON: {getattr(error, 'msg', error)}") from error
+    except RecursionError as error:
+        raise UsageError(f"{path}: not JSON of ours: nested too deep") from error
     found = data.get("schema") if isinstance(data, dict) else None
     if found != schema(kind):
         raise UsageError(

@@ -106,3 +106,16 @@ def test_closed_streams_and_readers_that_left_keep_the_status(tmp_path):
         assert (tmp_path / "status").read_text().strip() == "1", ending
         assert "Traceback" not in done.stderr
         assert "Exception ignored" not in done.stderr
+
+
+@pytest.mark.parametrize("text", [
+    '{"schema": "ge_harness/run/1"}', '{"schema": "ge_harness/run/1", "verdict": "x"}',
+    '{"schema": "ge_harness/run/1", "subgraph": 1, "backend": 3}', "[" * 100000, "{}",
+])
+def test_a_damaged_run_is_refused_by_its_file(tmp_path, text):
+    pytest.importorskip("jinja2")
+    (tmp_path / "run.json").write_text(text)
+    status, _, err = console("report", tmp_path)
+    assert status == 2
+    assert "run.json" in err
+    assert len(err.strip().split("\n")) == 1
