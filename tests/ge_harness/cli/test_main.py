@@ -50,7 +50,7 @@ def test_a_misspelt_subgraph_gets_the_nearest_name():
     assert "elementwise_chain" in err
 
 
-@pytest.mark.parametrize("command", ["bisect", "experiment"])
+@pytest.mark.parametrize("command", ["bisect"])
 def test_a_command_that_is_not_built_says_so(command):
     status, _, err = console(command, "x")
     assert status == 3
