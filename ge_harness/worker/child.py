@@ -24,7 +24,15 @@ from ge_harness.errors import HarnessError, SwitchError, UnavailableError
 from ge_harness.records.job import JobFailure
 from ge_harness.records.run import FailureKind, RunFailure
 from ge_harness.worker import arrays, execution
-from ge_harness.worker.job_folder import BUILD, PROBE, RUN, Job, JobFolder, Outcome
+from ge_harness.worker.job_folder import (
+    BUILD,
+    PROBE,
+    RUN,
+    TRAIN,
+    Job,
+    JobFolder,
+    Outcome,
+)
 
 EXIT_DISK_FULL = 28
 EXIT_NO_OUTCOME = 29
@@ -130,8 +138,14 @@ def _log(error: BaseException) -> None:
         traceback.print_exception(type(error), error, error.__traceback__)
 
 
+def _train(folder: JobFolder, job: Job, phase: execution.Phase) -> Outcome:
+    from ge_harness.worker import training  # the engines of all backends
+
+    return training.train(folder, job, phase)
+
+
 _KINDS: dict[str, Callable[[JobFolder, Job, execution.Phase], Outcome]] = {
-    RUN: execution.run, BUILD: execution.build, PROBE: execution.probe}
+    RUN: execution.run, BUILD: execution.build, PROBE: execution.probe, TRAIN: _train}
 
 if __name__ == "__main__":
     main()

@@ -24,7 +24,7 @@ from ge_harness.records import serialize
 from ge_harness.records.job import BuiltCase, JobFailure
 from ge_harness.records.run import Environment, RunFailure, RunRequest, RunSuccess
 
-RUN, BUILD, PROBE = "run", "build", "probe"
+RUN, BUILD, PROBE, TRAIN = "run", "build", "probe", "train"
 _SAFE = re.compile(r"[\w][\w.\-]{0,150}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.\-]+")
 _OUTCOMES: dict[str, type] = {
@@ -40,11 +40,12 @@ class Job:
     """What a worker is asked to do.
 
     Attributes:
-        kind: `RUN`, `BUILD` or `PROBE`.
+        kind: `RUN`, `BUILD`, `PROBE` or `TRAIN`.
         removed: variables taken out of the worker's environment, sorted (name, value).
-        request: the run, for `RUN`.
+        request: the run, for `RUN`; one without a graph for `TRAIN`.
         source: the subgraph asked for, for `BUILD`.
-        options: how to build it, plain JSON data by name, for `BUILD`.
+        options: how to build it, plain JSON data by name, for `BUILD`; what to train,
+            for `TRAIN`.
         threads: size of every pool, for the kinds that have no request.
     """
 
