@@ -40,6 +40,7 @@ _DATA_TYPES = re.compile(r"(?:u?int\d{1,2}|float\d{0,2}(?:_\w+)?|bfloat16|bool|d
 _INTEGER = re.compile(r"-?\d{1,18}\Z")
 _LOOKS_LIKE_NODE = re.compile(r":\s*[A-Z]\w*\s*\(\d{1,9}\)")
 _LONGEST_AXIS = 4000
+_MOST_INPUTS = 100000
 _NEW_TYPE = "ascir.ops."
 _SECTIONS = ("sizes:", "axis:", "nodes:")
 _FRAME = re.compile(r"[=-]{10,}\Z")
@@ -55,11 +56,13 @@ def parse(text: str, log: WarningLog) -> DumpGraph | None:
     reader = _Reader(log)
     lines = text.split("\n")
     views = [number for number, line in enumerate(lines)
-             if line.strip().startswith("VIEW 2")]
+             if "VIEW 2" in line and line.strip().startswith("VIEW 2")]
     first = views[0] if views else 0
     for number, line in enumerate(lines[:first], 1):
         reader.title(line, number)
     for number, line in enumerate(lines[first:], first + 1):
+        if not line:
+            continue
         stripped = line.strip()
         if stripped.startswith(("VIEW 3", "End of Dump")):
             reader.is_complete = True
@@ -209,7 +212,11 @@ class _Reader:
             self._output[0][key] = _value(value)
         elif _INPUT.match(key):
             self._once(node.inputs, key, number)
-            node.inputs[key] = _names(value.strip("{} "))
+            names = _names(value.strip("{} "))
+            if len(names) > _MOST_INPUTS:
+                self._log.add(number, f"more than {_MOST_INPUTS:,} inputs; the rest of "
+                              "them left out")
+            node.inputs[key] = names[:_MOST_INPUTS]
         else:
             self._once(node.values, key, number)
             node.values[key] = _value(value)

@@ -22,6 +22,7 @@ from dumps.source import base_name, shown
 GRAPH, FUSION, TRACE, LOG, KERNEL, HLO, OTHER = (
     "graph", "fusion_result", "trace", "plog", "kernel_meta", "hlo_pass", "other")
 MOST_FILES = 200000
+_MOST_WARNINGS = 200
 _HEAD_BYTES = 4096
 # Keys at the top of a model turned into JSON; other JSON files are no dumps.
 _MODEL_MARKS = (b'"graph"', b'"op"', b'"attr"', b'"custom_version"')
@@ -69,6 +70,9 @@ def discover(path: str | Path) -> tuple[list[DumpFile], list[DumpWarning]]:
         if only.kind in (OTHER, HLO):
             only = replace(only, kind=GRAPH)
         return [only], warnings
+    if not is_folder and root.exists():
+        raise DumpError(path, 0, "neither a file nor a folder",
+                        "a dump file or a folder of dumps")
     if not is_folder:
         raise DumpError(path, 0, "nothing there", "a dump file or a folder of dumps")
     found: list[DumpFile] = []
@@ -117,13 +121,22 @@ def _walk(root: Path, warnings: list[DumpWarning]) -> Iterator[Path]:
         warnings.append(DumpWarning(str(error.filename), 0,
                                     error.strerror or "cannot be read"))
 
+    def left_out(folder: str, name: str, why: str) -> None:
+        if len(warnings) < _MOST_WARNINGS:
+            warnings.append(DumpWarning(str(Path(folder) / name), 0, why))
+
     for folder, inner, files in os.walk(str(root), onerror=failed):
         inner.sort()
+        for name in inner:
+            if Path(folder, name).is_symlink():
+                left_out(folder, name, "a link to a folder, not followed")
         for name in sorted(files):
             path = Path(folder) / name
             try:
                 if path.is_file():
                     yield path
+                else:
+                    left_out(folder, name, "no regular file, left out")
             except OSError as error:
                 failed(error)
 

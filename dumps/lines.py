@@ -18,6 +18,9 @@ from dumps.source import shown
 LONGEST_LINE = 1 << 20
 MAX_BYTES = 4 << 30
 _MOST_WARNINGS = 200
+# Logs shrink to a tenth or a thirtieth; what shrinks more is no log.
+_MOST_GROWTH = 200
+_SMALL_BYTES = 64 << 20
 
 
 class LineReader:
@@ -46,6 +49,7 @@ class LineReader:
         """
         number, total = 0, 0
         with self._open() as stream:
+            most_bytes = self._most_bytes(stream)
             while True:
                 raw = self._line(stream, number + 1)
                 if not raw:
@@ -54,13 +58,21 @@ class LineReader:
                 total += len(raw)
                 if number == 1:
                     raw = self._checked(raw)
-                if total > self._max_bytes:
-                    self.warn(number, f"more than {self._max_bytes:,} bytes; the rest "
-                              "is not read")
+                if total > most_bytes:
+                    self.warn(number, f"more than {most_bytes:,} bytes; the rest is "
+                              "not read")
                     break
                 yield number, raw.rstrip(b"\r\n").decode("utf-8", "replace")
         if not number:
             raise DumpError(self.path, 0, "an empty file", "lines of text")
+
+    def _most_bytes(self, stream: BinaryIO) -> int:
+        """Return how much to read: less of a file that unpacks to very much more."""
+        if not isinstance(stream, io.BufferedReader) or not isinstance(
+                stream.raw, gzip.GzipFile):
+            return self._max_bytes
+        packed = Path(self.path).stat().st_size
+        return min(self._max_bytes, max(_SMALL_BYTES, _MOST_GROWTH * packed))
 
     def _open(self) -> BinaryIO:
         try:

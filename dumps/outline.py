@@ -201,17 +201,23 @@ def string_field(data: bytes, place: int, head: bytes) -> tuple[str | None, int]
 
 
 def count_outside_strings(pattern: Pattern[bytes], data: bytes) -> int:
-    """Count matches in a text whose strings are emptied first."""
-    parts = []
-    place = 0
-    for match in _QUOTE.finditer(data):
-        start = match.start()
-        if start < place:
+    """Count matches that do not end in a string; strings end with their line."""
+    count = 0
+    place = 0  # what stands before has been looked at, and no string is open here
+    for match in pattern.finditer(data):
+        at = match.end() - 1
+        if at < place:
             continue
-        parts.append(data[place:start])
-        end = string_end(data, start)
-        if end < 0:
-            end = data.find(b"\n", start)
-        place = end + 1 if end >= 0 else len(data)
-    parts.append(data[place:])
-    return len(pattern.findall(b'""'.join(parts)))
+        place = max(place, data.rfind(b"\n", place, at) + 1)
+        quote = _QUOTE.search(data, place, at)
+        while quote is not None:
+            end = string_end(data, quote.start())
+            if end < 0:
+                end = data.find(b"\n", at)
+                end = len(data) if end < 0 else end
+            place = end + 1
+            quote = _QUOTE.search(data, place, at) if place <= at else None
+        if place <= at:
+            count += 1
+            place = at
+    return count

@@ -55,6 +55,8 @@ def parse(data: bytes, path: object) -> DumpGraph:
     lines = check_text(data, path).decode("utf-8", "replace").split("\n")
     blocks: list[_Block] = []
     for number, line in enumerate(lines, 1):
+        if not line:
+            continue
         if log.is_hopeless or len(blocks) > _MOST_GRAPHS:
             log.give_up(number, sum("] = Node[" in each for each in lines[number - 1:]))
             break

@@ -198,6 +198,7 @@ class _DamagedReader:
             return False
         self._is_astray = False
         if level < len(self._stack) - 1:
+            self.astray += 1
             self._log.add(number, "a message was not closed")
             del self._stack[max(level, 0) + 1:]
         return True

@@ -21,6 +21,7 @@ _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]")
 _SPACE = re.compile(rb"[ \t\r\n\f\v]*")
 _CLOSERS = {b"{": b"}", b"<": b">"}
 _MOST_PROBLEMS = 2000
+_DEEPEST = 10000
 # Text that TextFormat prints is not read here; this much takes some seconds.
 _MOST_TOKENS = 2000000
 _WORD, _MARK, _QUOTE, _OTHER, _END = 1, 2, 3, 4, 0
@@ -201,6 +202,8 @@ class _TokenReader:
                 self._log.add(line, f"nested deeper than {MAX_DEPTH} levels, left out")
             self._too_deep += 1
             self._list_key = None
+            if self._too_deep > _DEEPEST:
+                self._stop()
             return
         child = self._make(line)
         self._items.append((key, child, line))
@@ -228,10 +231,13 @@ class _TokenReader:
         self._log.add(line or self._line_here(), message)
         self._problems += 1
         if self._problems == _MOST_PROBLEMS:
-            rest = len(self._data) - self._place
-            self._log.add(self._line_here(), f"damaged throughout; {rest:,} more bytes "
-                          "left out")
-            self._place = self._start = len(self._data)
+            self._stop()
+
+    def _stop(self) -> None:
+        rest = len(self._data) - self._place
+        self._log.add(self._line_here(), f"damaged throughout; {rest:,} more bytes "
+                      "left out")
+        self._place = self._start = len(self._data)
 
     def _wrong(self, kind: int, token: bytes, expected: str) -> None:
         self._problem(f"found {shown(token)}, expected {expected}")

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import gzip
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import dumps
-from dumps import DumpError, detect, source
+from dumps import DumpError, detect, lines, source
+from dumps.discover import discover
 from tests.dumps.survive import GRAPHS
 from tests.shared import SAMPLES, needs_shared
 
@@ -162,3 +165,67 @@ def test_a_bad_value_inside_an_operator_is_a_warning_once_it_is_looked_at(
     assert damaged.node_count == sound.node_count
     assert len(damaged.warnings) == len(sound.warnings) + 1
     assert 0 < damaged.warnings[-1].line <= 1 + data[:data.index(good)].count(b"\n")
+
+
+BOMBS = {
+    "brackets": b"}\n", "indented brackets": b"  }\n", "quotes": b'"\n',
+    "comments": b"#\n", "letters": b"a\n", "openings": b"op {\n",
+    "nodes": b"node {", "graphs": b'graph("x"):\n', "properties": b"    .x = y.y\n",
+    "blanks": b"\n", "instructions": b"  a = f32[2] add(a, a\n",
+}
+HEADS = {
+    "ge_proto": b'graph {\n  op {\n    name: "a"\n    type: "B"\n  }\n',
+    "ge_onnx": b'graph {\n  node {\n    name: "a"\n    op_type: "ge:B"\n  }\n',
+    "tf_pbtxt": b'node {\n  name: "a"\n  op: "B"\n}\n',
+    "readable": b'graph("g"):\n  %a : [#users=1] = Node[type=B] ()\n',
+    "ascgraph": b"Graph: g\nSizes:\nNodes:\n  a: B (0)\n",
+    "hlo": b"HloModule x\n\nENTRY main {\n  a = f32[2] parameter(0)\n",
+}
+
+
+@pytest.mark.parametrize("bomb", sorted(BOMBS))
+@pytest.mark.parametrize("kind", sorted(HEADS))
+def test_megabytes_of_one_line_end_soon_and_keep_what_came_before(
+        tmp_path, kind, bomb):
+    text = HEADS[kind] + BOMBS[bomb] * (1000000 // len(BOMBS[bomb]))
+    path = tmp_path / "dump.txt"
+    path.write_bytes(text)
+    begin = time.process_time()
+    graph = dumps.read(path)
+    assert time.process_time() - begin < 1.5
+    assert "a" in {node.name for node in graph.nodes}
+    assert len(graph.warnings) <= 205
+
+
+@pytest.mark.parametrize(("kind", "after"), [
+    ("readable", b"  %b : [#users=1] = Node[type=B] ()\n"),
+    ("ascgraph", b"  b: B (1)\n"), ("hlo", b"  b = f32[2] negate(a)\n")])
+def test_operators_after_damage_without_end_are_counted_as_lost(
+        tmp_path, kind, after):
+    path = tmp_path / "dump.txt"
+    path.write_bytes(HEADS[kind] + b"  ??? \"\n" * 50000 + after * 7)
+    graph = dumps.read(path)
+    assert graph.nodes[0].name == "a"
+    lost = graph.node_count + graph.lost_nodes
+    assert lost >= 8
+    assert any("lost" in str(warning) for warning in graph.warnings)
+
+
+def test_a_log_that_unpacks_to_far_more_is_not_read_to_its_end(tmp_path):
+    path = tmp_path / "plog-1_2.log.gz"
+    with gzip.open(str(path), "wb", 1) as file:
+        for _ in range(90):
+            file.write(b"a\n" + b"\0" * (1 << 20) + b"\n")
+    reader = lines.LineReader(path)
+    count = sum(1 for _ in reader)
+    assert count < 180
+    assert any("the rest is not read" in str(each) for each in reader.warnings)
+
+
+def test_what_is_no_file_is_left_out_with_a_warning(tmp_path):
+    os.mkfifo(str(tmp_path / "ge_proto_00000001_graph_1_Build.txt"))
+    (tmp_path / "loop").symlink_to(tmp_path)
+    found, warnings = discover(tmp_path)
+    assert found == []
+    assert {each.message for each in warnings} == {
+        "no regular file, left out", "a link to a folder, not followed"}
