@@ -53,7 +53,8 @@ def start_adapter(tf: Any, route: str, log_path: Path) -> None:
         raise BackendFailure(
             FailureKind.UNAVAILABLE, f"{name} does not import: "
             f"{type(error).__name__}: {printable(str(error), 300)}"
-            f"{_loader_words(log_path)}; 'doctor --backend=ge' checks what it needs"
+            f"{_meaning(str(error))}{_loader_words(log_path)}; 'doctor --backend=ge' "
+            "checks what it needs"
         ) from error
     if not plugin_loaded():
         raise BackendFailure(
@@ -84,6 +85,16 @@ def _import(route: str) -> None:
     import npu_device
 
     npu_device.compat.enable_v1()
+
+
+def _meaning(text: str) -> str:
+    """Return what an import error of the adapters really says, "" for nothing more."""
+    if "_npu_device_backends" in text or "npu_bridge_handle" in text:
+        return (" [its native library did not load, whatever the text says of imports: "
+                "source <cann>/set_env.sh, check LD_LIBRARY_PATH]")
+    if "hccl" in text:
+        return " [CANN's Python is not on PYTHONPATH: source <cann>/set_env.sh]"
+    return ""
 
 
 def _loader_words(log_path: Path) -> str:

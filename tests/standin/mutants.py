@@ -1,4 +1,4 @@
-"""The backend with one mistake each, for `test_ge_standin.py`.
+"""The backend with one mistake each, for `test_whole_path.py`.
 
 Each class is named through GE_HARNESS_TEST_BACKEND and makes its mistake in the worker,
 by changing one function of the backend before it is used.
@@ -110,16 +110,6 @@ class WrongKey(Mutant):
         _session_config(key)
 
 
-class BothPrecisionModes(Mutant):
-    """Sends both precision modes."""
-
-    def change(self, request, job_dir):
-        def both(options, config):
-            options["precision_mode"].s = b"must_keep_origin_dtype"
-
-        _session_config(both)
-
-
 class UnsentLevel(Mutant):
     """Sends O0 as it is."""
 
@@ -141,17 +131,6 @@ class MetaOptimizer(Mutant):
             config.graph_options.optimizer_options.opt_level = 0
 
         _session_config(on)
-
-
-class NoOptimizerEntry(Mutant):
-    """Misspells the one name that the adapter looks for; believes the import alone."""
-
-    def change(self, request, job_dir):
-        def misspelt(options, config):
-            rewrite = config.graph_options.rewrite_options
-            rewrite.custom_optimizers[0].name = "NPUOptimizer"
-
-        _session_config(misspelt)
 
 
 class SharedFolder(Mutant):
@@ -194,23 +173,6 @@ class FlagsInBaseLine(Mutant):
             os.environ["AUTOFUSE_FLAGS"] = flags
 
         backend.prepare_process = keeping
-
-
-class ShortListDumps(Mutant):
-    """Asks for GE's own short list of stages, which leaves AutoFuse's out."""
-
-    def environment(self, request, job_dir):
-        return {**super().environment(request, job_dir), "DUMP_GRAPH_LEVEL": "2"}
-
-    def change(self, request, job_dir):
-        original = backend.prepare_process
-
-        def trusting(plan, folder):
-            os.environ.update(plan.environment)
-            original(plan, folder)
-            os.environ["DUMP_GRAPH_LEVEL"] = "2"
-
-        backend.prepare_process = trusting
 
 
 class NpuInit(Mutant):
