@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, List, Tuple
+from typing import Any, Tuple
 
 import numpy as np
 
@@ -46,13 +46,13 @@ class Engine:
     """
 
     route = ""
-    sent: Tuple[Tuple[str, str], ...] = ()
+    sent: tuple[tuple[str, str], ...] = ()
 
-    def load(self, arrays: List[np.ndarray]) -> None:
+    def load(self, arrays: list[np.ndarray]) -> None:
         """Take a state over, in the order of `State.flat`."""
         raise NotImplementedError
 
-    def arrays(self) -> List[np.ndarray]:
+    def arrays(self) -> list[np.ndarray]:
         """Return the state, in the order of `State.flat`."""
         raise NotImplementedError
 
@@ -72,7 +72,7 @@ class Engine:
         """Return the loss of a batch, [] float32, from [batch, sequence + 1] int32."""
         raise NotImplementedError
 
-    def notes(self) -> Tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """Return sentences a reader must know, once steps were done."""
         return ()
 
@@ -113,12 +113,12 @@ class EagerEngine(Engine):
         self.sent = (("grappler", "off"), ("jit", "off"),
                      ("onednn", tf_loader.onednn(tf)))
 
-    def load(self, arrays: List[np.ndarray]) -> None:
+    def load(self, arrays: list[np.ndarray]) -> None:
         """Take a state over."""
         self._state = training_model.unflatten(
             [self._tf.constant(array) for array in arrays])
 
-    def arrays(self) -> List[np.ndarray]:
+    def arrays(self) -> list[np.ndarray]:
         """Return the state."""
         return [np.array(tensor.numpy()) for tensor in self._state.flat]
 
@@ -188,7 +188,7 @@ class FunctionEngine(EagerEngine):
             self._tf.constant(tokens), *self._state.weights).numpy())
 
 
-def _grappler_function(tf: Any, request: RunRequest) -> Tuple[Tuple[str, str], ...]:
+def _grappler_function(tf: Any, request: RunRequest) -> tuple[tuple[str, str], ...]:
     options = grappler_options.options(request.setting, str(tf.__version__))
     tf.config.optimizer.set_experimental_options(
         {"disable_meta_optimizer": False, "min_graph_nodes": -1, **options})
@@ -209,12 +209,12 @@ class SessionEngine(Engine):
         self._build()
         self._session = self._open()
 
-    def load(self, arrays: List[np.ndarray]) -> None:
+    def load(self, arrays: list[np.ndarray]) -> None:
         """Take a state over."""
         for place, starter, array in zip(self._places, self._starters, arrays):
             self._session.run(starter, {place: array})
 
-    def arrays(self) -> List[np.ndarray]:
+    def arrays(self) -> list[np.ndarray]:
         """Return the state."""
         return [np.array(self._session.run(read)) for read in self._reads]
 
@@ -246,7 +246,7 @@ class SessionEngine(Engine):
     def _failure(self, error: BaseException) -> BackendFailure:
         return xla_program.compile_failure(self._tf, error, "the step of training")
 
-    def _watched(self, metadata: Any, fetches: List[Any]) -> None:
+    def _watched(self, metadata: Any, fetches: list[Any]) -> None:
         kept = [each.op.name if hasattr(each, "op") else each.name for each in fetches]
         self._watch.session(self._tf, self._graph, kept, metadata)
 
@@ -287,22 +287,22 @@ class SessionEngine(Engine):
             weights = self._reads[:len(self._reads) // 3]
             self._judged = self._compiled(self._judge, [self._tokens, *weights])[0]
 
-    def _compiled(self, body: Any, inputs: List[Any]) -> List[Any]:
+    def _compiled(self, body: Any, inputs: list[Any]) -> list[Any]:
         if self._request.backend == "xla":
             return xla_program.cluster(self._tf, body, inputs)
         return list(body(*inputs))
 
-    def _train(self, rate: Any, tokens: Any, *flat: Any) -> List[Any]:
+    def _train(self, rate: Any, tokens: Any, *flat: Any) -> list[Any]:
         state, loss, norm = training_model.step(
             self._tf, self._config, training_model.unflatten(flat), tokens, rate)
         return [self._tf.identity(each) for each in (loss, norm, *state.flat)]
 
-    def _judge(self, tokens: Any, *weights: Any) -> List[Any]:
+    def _judge(self, tokens: Any, *weights: Any) -> list[Any]:
         return [self._tf.identity(training_model.evaluate(
             self._tf, self._config, list(weights), tokens))]
 
 
-def _set_rewrites(rewrite: Any, options: Any) -> List[Tuple[str, str]]:
+def _set_rewrites(rewrite: Any, options: Any) -> list[tuple[str, str]]:
     """Put Grappler's options into a RewriterConfig and return them in words."""
     words = []
     for name, value in sorted(options.items()):
@@ -338,7 +338,7 @@ class GeEngine(SessionEngine):
         self.route = f"{ge_route.SPOKEN[self._plan.route]}, state in variables"
         self.sent = ge_request.relative(self._plan.sent, self._folder)
 
-    def notes(self) -> Tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:
         """Return how the offload was proved, and what the plan says."""
         return (*self._proof.notes(), *self._plan.warnings, *self._plan.notes)
 
@@ -349,7 +349,7 @@ class GeEngine(SessionEngine):
     def _failure(self, error: BaseException) -> BackendFailure:
         return ge_session.failure(self._tf, error, "the step of training")
 
-    def _watched(self, metadata: Any, fetches: List[Any]) -> None:
+    def _watched(self, metadata: Any, fetches: list[Any]) -> None:
         expected = [(op.name, op.type) for op in self._graph.get_operations()
                     if op.type not in _AROUND]
         self._proof.check("the step of training", metadata, expected)

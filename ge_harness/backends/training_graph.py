@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, Sequence
+from typing import Any, Callable, Iterable, Sequence
 
 # What every session adds, whatever its optimizers do.
 _PLUMBING = frozenset(("_Arg", "_Retval", "_Send", "_Recv", "_HostSend", "_HostRecv",
@@ -58,5 +58,5 @@ class Watch:
         self.path.write_text(json.dumps(counts, sort_keys=True), encoding="utf-8")
 
 
-def _count(nodes: Iterable[Any]) -> Dict[str, int]:
+def _count(nodes: Iterable[Any]) -> dict[str, int]:
     return dict(Counter(node.op for node in nodes if node.op not in _PLUMBING))

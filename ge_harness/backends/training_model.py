@@ -13,7 +13,7 @@ All functions are handed TensorFlow, and trace as well as they execute.
 from __future__ import annotations
 
 import math
-from typing import Any, List, Mapping, NamedTuple, Sequence, Tuple
+from typing import Any, List, Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -51,20 +51,20 @@ def unflatten(tensors: Sequence[Any]) -> State:
                  list(tensors[2 * third:]))
 
 
-def shapes(config: TrainingConfig) -> List[Tuple[str, Tuple[int, ...]]]:
+def shapes(config: TrainingConfig) -> list[tuple[str, tuple[int, ...]]]:
     """Return (name, shape) of every weight, in order."""
     width = config.width
     block = ((width,), (width,), (width, 3 * width), (3 * width,), (width, width),
              (width,), (width,), (width,), (width, 4 * width), (4 * width,),
              (4 * width, width), (width,))
-    found: List[Tuple[str, Tuple[int, ...]]] = [
+    found: list[tuple[str, tuple[int, ...]]] = [
         ("wte", (config.vocabulary, width)), ("wpe", (config.positions, width))]
     for layer in range(config.layers):
         found += [(f"h{layer}.{name}", shape) for name, shape in zip(_BLOCK, block)]
     return [*found, ("ln_f.g", (width,)), ("ln_f.b", (width,))]
 
 
-def initial(config: TrainingConfig) -> List[np.ndarray]:
+def initial(config: TrainingConfig) -> list[np.ndarray]:
     """Return the first state as arrays: the same on every stack.
 
     Returns:
@@ -179,7 +179,7 @@ def _attention(tf: Any, config: TrainingConfig, own: Mapping[str, Any], x: Any) 
     return tf.matmul(mixed, own["attn.proj.w"]) + own["attn.proj.b"]
 
 
-def split_tokens(tf: Any, tokens: Any) -> Tuple[Any, Any]:
+def split_tokens(tf: Any, tokens: Any) -> tuple[Any, Any]:
     """Return inputs and targets, [batch * sequence] int32 each.
 
     Args:
@@ -197,7 +197,7 @@ def evaluate(tf: Any, config: TrainingConfig, weights: Tensors, tokens: Any) -> 
 
 
 def step(tf: Any, config: TrainingConfig, state: State, tokens: Any, rate_now: Any
-         ) -> Tuple[State, Any, Any]:
+         ) -> tuple[State, Any, Any]:
     """Do one step of training.
 
     Args:

@@ -97,11 +97,12 @@ class TrainingFolder:
         aside = self.path / f".checkpoint.{os.getpid()}"
         held: dict[str, Any] = {
             f"state{number:05d}": array for number, array in enumerate(state)}
+        held.update(curves.arrays(), fingerprint=np.array(fingerprint),
+                    processes=np.array(curves.processes),
+                    train_s=np.array(curves.train_s))
         try:
             with aside.open("wb") as out:
-                np.savez(out, fingerprint=np.array(fingerprint),
-                         processes=np.array(curves.processes),
-                         train_s=np.array(curves.train_s), **curves.arrays(), **held)
+                np.savez(out, **held)
                 out.flush()
                 os.fsync(out.fileno())
             aside.replace(self.checkpoint_path)
