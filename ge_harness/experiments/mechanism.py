@@ -139,7 +139,19 @@ def _xla(folder: Path) -> Mechanism:
                 ops[f"{each.opcode} {','.join(each.dtypes)}"] += 1
                 fused += each.opcode == "fusion"
     return Mechanism(True, str(folder), "", "\n".join(programs),
-                     tuple(sorted(ops.items())), fused, xla_dumps.artifacts(folder))
+                     tuple(sorted(ops.items())), fused, _kernels(folder))
+
+
+def _kernels(folder: Path) -> tuple[tuple[str, str], ...]:
+    """Return hashes of optimized HLO and object code.
+
+    LLVM's text is left out where there is object code: it is on the way there, and was
+    seen to differ between two starts that gave the same object code.
+    """
+    found = xla_dumps.artifacts(folder)
+    if any(name.endswith(".o") for name, _ in found):
+        found = tuple(pair for pair in found if not pair[0].endswith(".ll"))
+    return found
 
 
 def _canonical(text: str) -> str:

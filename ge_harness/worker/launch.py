@@ -34,6 +34,8 @@ from graphs.source import resolve
 OnProgress = Callable[[int, int, Result], None]
 
 _BUILD_THREADS = 2
+HASH_SEED = "hash_seed"
+"""Option of a request: PYTHONHASHSEED of its worker, 0 where it has none."""
 
 
 def launch(requests: Sequence[RunRequest], job_root: Path, *,
@@ -175,7 +177,10 @@ class _Launch:
             raise BackendFailure(FailureKind.UNAVAILABLE, probe.reason)
         folder = job_folder.create(
             self._root, f"{index:03d}-{request.backend}-{request.mode.value}")
-        extra = backend.environment(request, folder.path)
+        extra = dict(backend.environment(request, folder.path))
+        hash_seed = dict(request.options).get(HASH_SEED, "")
+        if hash_seed:
+            extra["PYTHONHASHSEED"] = hash_seed
         variables = environment.prepare(os.environ, extra, request.threads)
         folder.write_job(Job(RUN, variables.removed, request))
         own_path = any(str(folder.path) in value for name, value in extra.items()
