@@ -366,8 +366,7 @@ class DumpGraph:
                 pending.append(each.desc)
             elif isinstance(each, Mapping):
                 pending += each.values()
-            elif isinstance(each, (list, tuple)) and any(
-                    isinstance(one, _HOLDERS) for one in each):
+            elif isinstance(each, tuple):
                 pending += each
 
     def check_references(self) -> None:
@@ -402,7 +401,3 @@ class DumpGraph:
     def __repr__(self) -> str:
         return (f"DumpGraph(name={self.name!r}, format={self.format!r}, "
                 f"nodes={len(self.nodes)}, subgraphs={len(self.subgraphs)})")
-
-
-# What a value may be that holds further values, parsed or not.
-_HOLDERS = (DumpGraph, DumpNode, TensorDesc, TensorValue, Mapping, list, tuple)

@@ -44,8 +44,7 @@ def run(args: argparse.Namespace) -> int:
     found = gather(args.dump, finder or rows or beat, strict=args.strict)
     doc = document(found)
     if args.html and rows is not None:
-        inspect_output.write_html(args.html, doc, [
-            rows.tables.get(graph.mark, []) for graph in found.series.graphs])
+        inspect_output.write_html(args.html, doc, found, rows)
     if args.stage:
         inspect_output.only_stage(doc, args.stage)
     if args.overlay:

@@ -12,6 +12,7 @@ from ge_harness.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from ge_harness.inspection.gather import Gathered
+    from ge_harness.inspection.rows import SeriesRows
 
 _MOST_WARNINGS = 50
 _PROGRESS_EVERY_S = 10.0
@@ -103,11 +104,20 @@ def warn(doc: dict[str, Any]) -> None:
         console.note(f"{more} more warnings are in the JSON document")
 
 
-def write_html(path: str, doc: dict[str, Any], tables: list[Any]) -> None:
-    """Write the page."""
+def write_html(path: str, doc: dict[str, Any], found: Gathered,
+               rows: SeriesRows) -> None:
+    """Write the page; the rows of XLA's modules are read for it."""
+    from ge_harness.inspection.active import module_mark
     from ge_harness.report.inspect_html import inspection_html
 
-    write(path, inspection_html(doc, tables))
+    marks = [graph.mark for graph in found.series.graphs]
+    for module in found.modules:
+        marks.append(module_mark(module))
+        rows.module(marks[-1], module)
+    if rows.is_cut:
+        console.note("too many nodes for one page: the tables of later stages are "
+                     "incomplete")
+    write(path, inspection_html(doc, [rows.tables.get(mark, []) for mark in marks]))
 
 
 def write(path: str, text: str) -> None:

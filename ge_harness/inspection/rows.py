@@ -1,14 +1,18 @@
 """The nodes of every stage as rows for a page, stored as what differs from the last.
 
-A row is [graph, name, type, inputs, outputs, line]; outputs are "dtype shape format" of
-each. Long texts are shortened: the page is for reading, the JSON document for data.
+A row is [graph, name, type, inputs, outputs, line, since]; outputs are "dtype shape
+format" of each, since is the stage that last changed the node in any way. Long texts
+are shortened: the page is for reading, the JSON document for data.
 """
 
 from __future__ import annotations
 
 from typing import Any, Callable, List
 
+import dumps
 from dumps.changes import StageChanges
+from dumps.errors import DumpError
+from dumps.hlo_passes import ModulePasses
 from dumps.records import DumpGraph, DumpNode
 from dumps.series import GraphStages, Stage
 from ge_harness.inspection.touched import everything
@@ -45,21 +49,55 @@ class SeriesRows:
             known = before.get(key)
             inputs = _inputs(node)
             if known is None or (inner.name, node.name) in touched:
-                now[key] = _row(inner, node, inputs)
+                now[key] = [*_row(inner, node, inputs), stage.order]
             elif known[3] == inputs and known[2] == node.type:
                 now[key] = known
             else:
                 now[key] = [*known[:3], inputs, *known[4:]]
+        self._keep(graph.mark, now)
+        if self._then is not None:
+            self._then(graph, stage, dump, changes)
+
+    def module(self, mark: str, module: ModulePasses) -> None:
+        """Take in a compilation of XLA: what each pass left, where it changed it.
+
+        Args:
+            mark: what tells the compilation from others.
+            module: its passes.
+        """
+        now: dict[str, Row] = {}
+        for order, each in enumerate(module.passes):
+            if (each.changed or not order) and not self.is_cut:
+                now = _module_rows(each.path, order, self._last.get(mark, {}))
+            self._keep(mark, now)
+
+    def _keep(self, mark: str, now: dict[str, Row]) -> None:
+        """Store the rows of a stage as what differs from the one before."""
+        before = self._last.get(mark, {})
         changed = {key: row for key, row in now.items() if before.get(key) != row}
         self._count += len(changed)
         if self._count > MOST_ROWS:
             self.is_cut = True
             changed = {}
-        self.tables.setdefault(graph.mark, []).append(
+        self.tables.setdefault(mark, []).append(
             {"set": changed, "del": [key for key in before if key not in now]})
-        self._last[graph.mark] = now
-        if self._then is not None:
-            self._then(graph, stage, dump, changes)
+        self._last[mark] = now
+
+
+def _module_rows(path: str, order: int, before: dict[str, Row]) -> dict[str, Row]:
+    try:
+        dump = dumps.read(path)
+    except DumpError:
+        return before
+    now: dict[str, Row] = {}
+    for inner, node in dump.walk():
+        key = f"{inner.name}\u0001{node.name}"
+        row = [*_row(inner, node, _inputs(node)), order]
+        known = before.get(key)
+        # The line alone is no change.
+        is_same = known is not None and known[:5] == row[:5]
+        now[key] = known if known is not None and is_same else row
+    return now
 
 
 def _row(graph: DumpGraph, node: DumpNode, inputs: str) -> Row:

@@ -37,7 +37,7 @@ def inspection_html(doc: Doc, tables: Sequence[Sequence[Doc]]) -> str:
     script = (_TEMPLATES / "inspect.js").read_text(encoding="utf-8")
     policy = (f"default-src 'none'; style-src '{_hash(style)}'; "
               f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'")
-    title = _text(f"GE dumps: {doc['source']}")
+    title = _text(f"compiler dumps: {doc['source']}")
     return "\n".join((
         "<!DOCTYPE html>", '<html lang="en"><head><meta charset="utf-8">',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -49,15 +49,21 @@ def inspection_html(doc: Doc, tables: Sequence[Sequence[Doc]]) -> str:
 
 
 _STAGE = """<h2 id="title"></h2><p class="count mono" id="file"></p>
-<div id="changes"></div>
+<div id="changes" class="mono listing" tabindex="0"></div>
 <h2>Nodes of this stage</h2>
 <div class="bar"><label>search <input id="search" type="search"></label>
 <span class="count" id="found"></span></div>
+<div class="heads"><span class="tiny">line</span><span>name</span>
+<span class="narrow">type</span><span>inputs</span><span>outputs</span></div>
 <div class="rows" id="nodes" tabindex="0"></div>
 <h2>Two stages side by side</h2>
 <div class="bar"><select id="left" aria-label="left stage"></select>
 <select id="right" aria-label="right stage"></select>
 <span class="count" id="differing"></span></div>
+<div class="heads"><span class="short">differs in</span><span>left: name</span>
+<span class="narrow">type</span><span>inputs \u2192 outputs</span>
+<span>right: name</span><span class="narrow">type</span>
+<span>inputs \u2192 outputs</span></div>
 <div class="rows" id="diff" tabindex="0"></div>
 <noscript><p>The tables of nodes need scripts; the passes above do not.</p></noscript>
 """
@@ -72,6 +78,8 @@ def _navigation(doc: Doc) -> str:
             said = changes_line(stage["changes"]) if stage["order"] else "first"
             quiet = " quiet" if said == "no change" else ""
             label = stage["name"] or stage["file"].rpartition("/")[2]
+            if stage["serial"] is not None:
+                label = f"{stage['serial']} {label}"
             parts.append(
                 f'<button data-graph="{number}" data-stage="{stage["order"]}" '
                 f'class="stage{quiet}">{_text(label)} <span class="count">'
@@ -91,7 +99,7 @@ def _passes(doc: Doc) -> str:
                  (each["reason"],),
                  (", ".join(each["dtypes"]), ", ".join(each["ops"]), counts),
                  (f"{each['strength']} ({each['standing']})", each["evidence"]),
-                 (each["switch_off"] or "no switch known",))
+                 (each["switch_off"] or "no switch known").split(", or "))
         kind = _VERDICT_CLASS.get(each["verdict"], "open")
         rows.append(f'<tr class="{kind}">' + "".join(map(_cell, cells)) + "</tr>")
     more = len(doc["active_passes"]) - _MOST_PASSES
@@ -137,6 +145,8 @@ def _data(doc: Doc, tables: Sequence[Sequence[Doc]]) -> str:
     for number, graph in enumerate(doc["graphs"]):
         stages = [{"name": printable(stage["name"], _LONGEST),
                    "file": printable(stage["file"], _LONGEST),
+                   "said": "first" if not stage["order"]
+                   else changes_line(stage["changes"]),
                    "changes": _changes(stage)}
                   for stage in graph["stages"]]
         rows = list(tables[number]) if number < len(tables) else []

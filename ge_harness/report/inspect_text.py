@@ -68,7 +68,7 @@ def changes_line(changes: Doc) -> str:
         if changes.get(kind):
             parts.append(f"{'+' if kind.endswith('added') else '-'}{changes[kind]}")
     parts += [f"{len(changes[kind])} {kind}" for kind in _KINDS if changes[kind]]
-    parts += [f"{changes[key]} {what}" for key, what in _CHANGES if changes[key]]
+    parts += [_counted(changes[key], what) for key, what in _CHANGES if changes[key]]
     rewired = sum(set(each["what"]) <= {"inputs", "controls", "graph"}
                   for each in changes["changed"])
     if rewired:
@@ -77,6 +77,12 @@ def changes_line(changes: Doc) -> str:
     if retyped:
         parts.append(f"{retyped} of another type")
     return ", ".join(parts) if parts else "no change"
+
+
+def _counted(count: int, what: str) -> str:
+    """Return "2 casts added", "1 cast added"."""
+    noun, _, rest = what.partition(" ")
+    return f"{count} {noun[:-1] if count == 1 and noun.endswith('s') else noun} {rest}"
 
 
 def changes_text(stage: Doc) -> str:

@@ -3,10 +3,16 @@
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
   const HEIGHT = 20;
+  const MOST_HEIGHT = 0.6;
+  // Characters that would move or hide what stands beside them.
+  const UNSEEN = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200b-\\u200f"
+    + "\\u2028-\\u202e\\u2060-\\u206f\\ufeff]", "g");
+  const plain = (text) => text.replace(UNSEEN,
+    (each) => "\\u" + each.charCodeAt(0).toString(16).padStart(4, "0"));
   const byId = (id) => document.getElementById(id);
   const make = (tag, text, kind) => {
     const made = document.createElement(tag);
-    if (text !== undefined) { made.textContent = text; }
+    if (text !== undefined) { made.textContent = plain(text); }
     if (kind) { made.className = kind; }
     return made;
   };
@@ -29,6 +35,8 @@
 
   // Only the rows in view are in the page.
   function list(holder, rows, cells) {
+    const most = Math.floor(window.innerHeight * MOST_HEIGHT);
+    holder.style.height = Math.min(most, Math.max(2, rows.length) * HEIGHT + 2) + "px";
     const space = make("div");
     space.style.height = rows.length * HEIGHT + "px";
     const view = make("div");
@@ -43,7 +51,7 @@
         row.style.top = i * HEIGHT + "px";
         for (const [text, kind] of cells(rows[i])) {
           const cell = make("span", text, kind);
-          cell.title = text;
+          cell.title = plain(text);
           row.append(cell);
         }
         shown.push(row);
@@ -65,7 +73,7 @@
       const text = (row[1] + " " + row[2] + " " + row[3] + " " + row[4]).toLowerCase();
       if (!asked || text.includes(asked)) { rows.push({ row: row }); }
     }
-    byId("found").textContent = rows.length + " nodes";
+    byId("found").textContent = rows.length + (rows.length === 1 ? " node" : " nodes");
     list(byId("nodes"), rows, (item) => [
       [String(item.row[5]), "tiny"], [item.row[1], ""], [item.row[2], "narrow"],
       [item.row[3], ""], [item.row[4], ""]]);
@@ -79,15 +87,23 @@
     for (const key of new Set([...left.keys(), ...right.keys()])) {
       const a = left.get(key), b = right.get(key);
       const same = a && b && a[2] === b[2] && a[3] === b[3] && a[4] === b[4];
-      if (!same) {
-        rows.push({ a: a, b: b, kind: !a ? "came" : !b ? "went" : "differs" });
+      if (!same || a[6] !== b[6]) {
+        rows.push({ a: a, b: b, kind: !a ? "came" : !b ? "went" : "differs",
+          what: !a ? "added" : !b ? "removed" : same ? "attributes" : said(a, b) });
       }
     }
-    byId("differing").textContent = rows.length + " nodes differ";
+    byId("differing").textContent = rows.length
+      + (rows.length === 1 ? " node differs" : " nodes differ");
     const half = (row) => row
-      ? [[row[1], ""], [row[2], "narrow"], [row[3] + "  ->  " + row[4], ""]]
+      ? [[row[1], ""], [row[2], "narrow"], [row[3] + " \u2192 " + row[4], ""]]
       : [["", ""], ["", "narrow"], ["", ""]];
-    list(byId("diff"), rows, (item) => [...half(item.a), ...half(item.b)]);
+    list(byId("diff"), rows, (item) => [
+      [item.what, "short"], ...half(item.a), ...half(item.b)]);
+  }
+
+  function said(a, b) {
+    const words = ["type", "inputs", "outputs"];
+    return words.filter((word, place) => a[place + 2] !== b[place + 2]).join(", ");
   }
 
   function showChanges() {
@@ -98,8 +114,8 @@
     if (!stage) { return; }
     byId("title").textContent = stage.name;
     byId("file").textContent = stage.file;
-    const lines = stage.changes.length ? stage.changes : ["no change"];
-    const shown = lines.slice(0, 2000).map((line) => make("div", line, "mono"));
+    const lines = stage.changes.length ? stage.changes : [stage.said];
+    const shown = lines.slice(0, 2000).map((line) => make("div", line));
     if (lines.length > 2000) {
       shown.push(make("div", (lines.length - 2000) + " more", "quiet"));
     }
@@ -139,5 +155,10 @@
   };
   byId("left").onchange = showDiff;
   byId("right").onchange = showDiff;
-  choose(0, 0);
+  window.addEventListener("resize", () => { showNodes(); showDiff(); });
+  // Begin where something happened.
+  const stages = data.graphs.length ? data.graphs[0].stages : [];
+  const first = stages.findIndex(
+    (stage, place) => place && stage.said !== "no change");
+  choose(0, Math.max(0, first));
 }());

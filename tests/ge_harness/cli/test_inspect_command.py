@@ -299,3 +299,31 @@ def test_strict_looks_inside_the_operators(tmp_path):
     assert (plain.returncode, strict.returncode) == (0, 1)
     assert "'x2'" in strict.stderr
     assert "expected an integer" in strict.stderr
+
+
+def test_modules_of_xla_have_their_nodes_on_the_page(tmp_path):
+    _, found = _page(DATA / "hlo" / "tf_2_21", f"--html={tmp_path / 'page.html'}")
+    data = json.loads(dict(found.scripts)["application/json"])
+    graph = data["graphs"][0]
+    assert len(graph["tables"]) == len(graph["stages"])
+    rows, types = {}, []
+    for table in graph["tables"]:
+        for key in table["del"]:
+            del rows[key]
+        rows.update(table["set"])
+        types.append({row[2] for row in rows.values()})
+    assert "reshape" in types[0]
+    assert "fusion" not in types[0]
+    assert "fusion" in types[-1]
+    changed = [stage["said"] != "no change" for stage in graph["stages"][1:]]
+    assert [bool(table["set"] or table["del"])
+            for table in graph["tables"][1:]] == changed
+
+
+def test_a_change_of_attributes_alone_is_seen_side_by_side(tmp_path):
+    _, found = _page(SERIES, f"--html={tmp_path / 'page.html'}")
+    data = json.loads(dict(found.scripts)["application/json"])
+    before, last = data["graphs"][0]["tables"][-2:]
+    assert before == {"set": {}, "del": []}
+    ((_, row),) = last["set"].items()
+    assert (row[1], row[2], row[6]) == ("join", "ConcatD", 10)
