@@ -9,8 +9,9 @@ import dataclasses
 from pathlib import Path
 from typing import Callable, Iterable
 
+from ge_harness.backends.emulator.ir import Graph
 from ge_harness.backends.emulator.options import CompileOptions
-from ge_harness.backends.emulator.pipeline import Compilation
+from ge_harness.backends.emulator.pipeline import Compilation, Ran
 from ge_harness.catalogue import passes
 from ge_harness.records.switch import (
     ActivePass,
@@ -89,19 +90,28 @@ def _pass(switch: Switch, asked: str, compilation: Compilation,
     name = switch.name
     if switch.family == "node":
         return _changed(switch, asked, compilation, other)
-    mine = [each for each in compilation.ran if each.name == name]
-    if switch.family:
-        mine = [each for each in mine if each.family == switch.family]
-    if not mine and not any(each.name == name for each in other.ran):
+    mine = _runs(switch, compilation)
+    if not mine and not _runs(switch, other):
         return SwitchEffect(switch, asked, "unproved", f"{EMULATED}the model does not "
                             f"have {name}; on a device it may act")
-    before = sum(each.effects for each in other.ran if each.name == name)
-    after = sum(each.effects for each in compilation.ran if each.name == name)
-    if before == after and _shape(compilation) == _shape(other):
-        return SwitchEffect(switch, asked, "no_target",
-                            f"{EMULATED}{name} finds nothing to change in this graph")
-    return SwitchEffect(switch, asked, "proved", f"{EMULATED}{name} changes the graph "
-                        f"{after} times, and {before} times without the switch")
+    before = sum(each.effects for each in _runs(switch, other))
+    after = sum(each.effects for each in mine)
+    if _shape(compilation) != _shape(other):
+        return SwitchEffect(
+            switch, asked, "proved", f"{EMULATED}{name} changes the graph {after} "
+            f"times, and {before} times without the switch")
+    if before != after:
+        return SwitchEffect(
+            switch, asked, "no_target", f"{EMULATED}{name} changes the graph {after} "
+            f"times, and {before} times without the switch, but the kernels are the "
+            "same: another pass does its work")
+    return SwitchEffect(switch, asked, "no_target",
+                        f"{EMULATED}{name} finds nothing to change in this graph")
+
+
+def _runs(switch: Switch, compilation: Compilation) -> list[Ran]:
+    return [each for each in compilation.ran if each.name == switch.name
+            and switch.family in ("", each.family)]
 
 
 def _value(value: SwitchValue, compilation: Compilation,
@@ -142,13 +152,44 @@ def notes(compilation: Compilation, options: CompileOptions) -> tuple[str, ...]:
         found.append("turned back into operators: "
                      + ", ".join(compilation.lifted[:_MOST_LISTED]))
     found += _fallbacks(compilation)
-    casts = compilation.effects("autofuse", "CastRemovePass")
-    if casts:
+    return (*found, *_casts(compilation), *options.warnings)
+
+
+def _casts(compilation: Compilation) -> list[str]:
+    """Return who removed casts, what brings them back, and who else would.
+
+    Order on a device at level O3: TransOpWithoutReshapeFusionPass, AutoFuse's
+    CastRemovePass (gate open, AutoFusePass on), GE's CastRemovePass and
+    TransOpSymmetryEliminationPass.
+    """
+    found = []
+    inner = compilation.effects("autofuse", "CastRemovePass")
+    own = compilation.effects("ge", "CastRemovePass")
+    if inner:
         found.append(
-            f"AutoFuse's own CastRemovePass took {casts} casts before GE's could: "
+            f"AutoFuse's own CastRemovePass took {inner} casts before GE's could: "
             "ge:CastRemovePass:off does not bring them back; AutoFusePass:off does, "
             "with ge:CastRemovePass:off beside it, since GE's own pass acts then")
-    return (*found, *options.warnings)
+    if own:
+        found.append(f"GE's CastRemovePass took {own} casts: ge:CastRemovePass:off "
+                     "brings them back")
+    if inner or own or _has_round_trip(compilation.stages[0][1]):
+        found.append(
+            "on a device TransOpWithoutReshapeFusionPass (before AutoFuse) and "
+            "TransOpSymmetryEliminationPass, which the model lacks, may drop the same "
+            "casts at level O3: off with ge.optimizationSwitch="
+            "TransOpWithoutReshapeFusionPass:off;TransOpSymmetryEliminationPass:off")
+    return found
+
+
+def _has_round_trip(graph: Graph) -> bool:
+    """Say whether a cast returns to the dtype from which another cast came."""
+    for node in graph:
+        before = graph.nodes[node.inputs[0].node] if node.type == "Cast" else node
+        if before is not node and before.type == "Cast" and (
+                graph.desc(before.inputs[0]).dtype == node.outputs[0].dtype):
+            return True
+    return False
 
 
 def _fallbacks(compilation: Compilation) -> list[str]:

@@ -14,7 +14,13 @@ from ge_harness.backends.emulator.autofuse.solve import Rejection
 from ge_harness.backends.emulator.edits import Edit, between
 from ge_harness.backends.emulator.ir import AscRegion, Graph, KernelPlan
 from ge_harness.backends.emulator.options import CompileOptions, is_on
-from ge_harness.backends.emulator.passes import engine, engine_patterns, fold, tidy
+from ge_harness.backends.emulator.passes import (
+    broadcast_reduce,
+    engine,
+    engine_patterns,
+    fold,
+    tidy,
+)
 from ge_harness.backends.emulator.passes.base import Pass
 from ge_harness.backends.emulator.plan import make_plan
 
@@ -136,7 +142,16 @@ _AFTER: tuple[Step, ...] = (
 _PATTERNS: tuple[tuple[str, Callable[[Graph], int]], ...] = (
     ("CastRemovePass", tidy.cast_pair),
     ("CascadeReshapeRemovePass", tidy.cascade_reshape),
+    ("BroadcastReduceEliminationPass", broadcast_reduce.broadcast_reduce),
 )
+_UNFILTERED: tuple[tuple[str, Callable[[Graph], int]], ...] = (
+    ("PrunePass", tidy.prune),
+    ("ConstantFoldingPass", fold.constant_folding),
+    ("AlgebraicSimplificationPass", tidy.useless_binary),
+)
+"""AutoFusePass calls these itself: no switch and no option reaches them there.
+
+Source: reference: ge_optimization.md section 6."""
 
 
 def compile_graph(graph: Graph, options: CompileOptions) -> Compilation:
@@ -228,7 +243,7 @@ class _Compiler:
     def _rewrites(self) -> int:
         """The rewrites inside AutoFusePass; GE's records count them for that pass."""
         count = 0
-        for name, run in (("AlgebraicSimplificationPass", tidy.useless_binary),):
+        for name, run in _UNFILTERED:
             count += self._inside(name, run)
         self._dump("AutoFuser_BeforeAutoFuse", self.graph)
         self._dump("AutoFuser_AfterPreprocess", self.graph)

@@ -92,7 +92,7 @@ def _extra(graph: Graph, node: Node, ports: Sequence[Port], known: Mapping[Port,
         return 1
     desc = known.get(port) or graph.desc(port)
     return int(table.KINDS[node.type] == table.POINTWISE
-               and node.type != "BroadcastTo"
+               and node.type not in table.BROADCASTS
                and desc.shape != node.outputs[0].shape)
 
 

@@ -28,12 +28,11 @@ def lift(start: Units, options: AutoFuseOptions) -> tuple[Units, tuple[str, ...]
         stay = {unit.name for unit in fused if _stays(units, unit, options)}
         parts = {node.name for unit in fused if unit.name in stay
                  for node in unit.nodes if len(node.outputs) > 1}
-        for unit in fused:
-            # An operator of several outputs comes back whole or not at all.
-            if unit.name not in stay and not parts & {
-                    node.name for node in unit.nodes}:
-                _turn_back(units, unit)
-                lifted.append(unit.name)
+        # An operator of several outputs comes back whole or not at all.
+        back = [unit.name for unit in fused if unit.name not in stay
+                and not parts & {node.name for node in unit.nodes}]
+        _turn_back(units, frozenset(back))
+        lifted += back
     return units, tuple(lifted)
 
 
@@ -77,18 +76,18 @@ def _keeps_transpose(units: Units, node: Node) -> bool:
     return source.shape[-1] * byte_size(source.dtype) >= _TAIL_BYTES
 
 
-def _turn_back(units: Units, unit: Unit) -> None:
-    """Bring the original operators of a unit back, in its place."""
+def _turn_back(units: Units, names: frozenset[str]) -> None:
+    """Bring the original operators of units back, in their place."""
     kept: dict[str, Unit] = {}
     for name, each in units.units.items():
-        if name != unit.name:
+        if name not in names:
             kept[name] = each
             continue
-        for node in unit.nodes:
-            if node.name not in units.units:
-                kept[node.name] = _original(unit, node)
-    units.units = kept
-    units.sort()
+        for node in each.nodes:
+            if node.name not in kept and node.name not in units.units:
+                kept[node.name] = _original(each, node)
+    if names:
+        units.reset(kept)
 
 
 def _original(unit: Unit, node: Node) -> Unit:
@@ -158,20 +157,21 @@ def _threshold(units: Units, part: Part, options: AutoFuseOptions) -> float:
 def _unfold(units: Units, unit: Unit) -> None:
     """Split a fused concat: its parts are nodes of their own again."""
     kept: dict[str, Unit] = {}
+    pieces = [units.free_name(f"{unit.name}_{place}")
+              for place in range(len(unit.parts))]
     for name, each in units.units.items():
         if name != unit.name:
             kept[name] = each
             continue
-        for place, part in enumerate(unit.parts):
+        for piece_name, part in zip(pieces, unit.parts):
             ports = tuple(Port(node.name, index) for node in part.nodes
                           for index in range(len(node.outputs)))
             piece = dataclasses.replace(
-                unit, name=f"{unit.name}_{place}", parts=(part,), outputs=ports,
+                unit, name=piece_name, parts=(part,), outputs=ports,
                 merges=1)
             kept[piece.name] = piece
-    units.units = kept
-    for place in range(len(unit.parts)):
-        piece = units.units[f"{unit.name}_{place}"]
+    units.reset(kept)
+    for name in pieces:
+        piece = units.units[name]
         outputs = units.read_outside(piece, piece.outputs)
-        units.units[piece.name] = dataclasses.replace(piece, outputs=outputs)
-    units.sort()
+        units.trim(dataclasses.replace(piece, outputs=outputs))

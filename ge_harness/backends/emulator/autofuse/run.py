@@ -90,7 +90,7 @@ def fuse(graph: Graph, options: AutoFuseOptions) -> Fused:
 def _renamed(units: Units) -> Units:
     """Shorten names; a name that would stand twice keeps its long form."""
     found: list[Unit] = []
-    taken: set[str] = set()
+    taken: set[str] = set(units.graph.nodes)
     for each in units.units.values():
         if each.is_fused:
             short = names.shortened(each.name)

@@ -138,16 +138,17 @@ class _Solver:
             after = first.after_reduce + sum(
                 asc.after_reduce(asc.build(self.units.graph, part.nodes, ()))
                 for part in second.parts)
-        name = names.stage_b(nodes, self.next_number, is_fused=len(parts) > 1)
+        name = self.units.free_name(
+            names.stage_b(nodes, self.next_number, is_fused=len(parts) > 1))
         self.next_number += 1
         made = Unit(name, max(first.number, second.number) if vertical
                     else first.number, parts, None,
                     (*first.outputs, *(port for port in second.outputs
                                        if port not in first.outputs)),
                     first.merges + second.merges, after, first.keep or second.keep)
-        self.units.replace((first.name, second.name), made)
+        self.units.merge((first.name, second.name), made)
         outputs = self.units.read_outside(made, made.outputs)
-        self.units.replace((), dataclasses.replace(made, outputs=outputs))
+        self.units.trim(dataclasses.replace(made, outputs=outputs))
         self.merges += 1
         return name
 

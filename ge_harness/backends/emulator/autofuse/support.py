@@ -21,8 +21,9 @@ _COMPARE = ("Equal", "NotEqual", "Less", "LessEqual", "Greater", "GreaterEqual",
             "IsNan", "IsFinite")
 _INTEGER = ("Abs", "Add", "AddV2", "Sub", "Mul", "Neg", "Maximum", "Minimum", "Relu",
             "Square", "SquaredDifference", "AddN", "BiasAdd", "BroadcastTo",
-            "ZerosLike", "FloorDiv", "BitwiseAnd", "ClipByValue")
-_NO_BF16_V2 = ("Div", "DivNoNan", "Relu", "BroadcastTo", "ZerosLike", "Acos", "Asin")
+            "Tile", "ZerosLike", "FloorDiv", "BitwiseAnd", "ClipByValue")
+_NO_BF16_V2 = ("Div", "DivNoNan", "Relu", "BroadcastTo", "Tile", "ZerosLike", "Acos",
+               "Asin")
 _V1_LACKS = ("Acos", "Asin")
 _V1_PERMUTATIONS_3D = ((0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0))
 
@@ -129,6 +130,9 @@ def _shapes(graph: Graph, node: Node, kind: str, spec: ChipSpec) -> str:
             all(length == 1 for length in source.shape) and
             all(length == 1 for length in shape)):
         return "scalar only"
+    if node.type == "Tile" and any(
+            length not in (1, full) for length, full in zip(source.shape, shape)):
+        return "a Tile that is no broadcast"
     if kind == table.REDUCE:
         return _reduce(graph, node, source.shape, source.dtype)
     if kind == table.TRANSPOSE:

@@ -36,6 +36,7 @@ _COMPOSED = {
     "SquaredDifference": ("Sub x0 x1", "Mul t0 t0"),
     "Muls": ("Mul x0 @value",), "Adds": ("Add x0 @value",),
     "Cast": ("Cast x0",), "BroadcastTo": ("Broadcast x0",),
+    "Tile": ("Broadcast x0",),
     "ZerosLike": ("Broadcast #0.0",),
     "SigmoidGrad": ("Sub #1.0 x0", "Mul x0 t0", "Mul t1 x1"),
     "TanhGrad": ("Mul x0 x0", "Sub #1.0 t0", "Mul x1 t1"),
@@ -65,6 +66,9 @@ MOVES = ("Data", "Load", "Scalar", "Store", "Output", "Broadcast", "Transpose",
          "Concat", "Gather", "Slice", "Split")
 """AscIR types that only move values; the precision blacklist passes over them."""
 
+BROADCASTS = ("BroadcastTo", "Tile")
+"""Operators whose one step is a Broadcast; a Tile only where it is one."""
+
 RECIPES: dict[str, tuple[str, ...]] = {
     **{name: (f"{asc} x0",) for name, asc in _DIRECT.items()},
     **{name: (f"{asc} x0 x1",) for name, asc in _DIRECT_TWO.items()},
@@ -87,8 +91,8 @@ FLAGS = {REDUCE: "reduce", CONCAT: "concat", SLICE: "slice", SPLIT: "split",
 _DATA_INPUTS = {
     "ReduceSum": (0,), "ReduceMean": (0,), "ReduceMax": (0,), "ReduceMin": (0,),
     "ReduceProd": (0,), "Reshape": (0,), "ExpandDims": (0,), "Squeeze": (0,),
-    "BroadcastTo": (0,), "Slice": (0,), "StridedSlice": (0,), "Transpose": (0,),
-    "Split": (1,), "SplitV": (0,), "GatherV2": (0, 1),
+    "BroadcastTo": (0,), "Tile": (0,), "Slice": (0,), "StridedSlice": (0,),
+    "Transpose": (0,), "Split": (1,), "SplitV": (0,), "GatherV2": (0, 1),
 }
 
 

@@ -5,8 +5,9 @@ Source: reference: autofuse_fusion_rules.md sections 5 and 7.
 
 from __future__ import annotations
 
+import heapq
 from dataclasses import dataclass
-from typing import Iterable, Sequence
+from typing import Iterable, Mapping, Sequence
 
 from ge_harness.backends.emulator.autofuse import asc, names, support, table
 from ge_harness.backends.emulator.autofuse.lower import Box, Lowered
@@ -89,6 +90,7 @@ class Units:
         self.graph = graph
         self.units: dict[str, Unit] = {unit.name: unit for unit in units}
         self._inputs: dict[str, tuple[Port, ...]] = {}
+        self._edges: dict[str, set[str]] | None = None
 
     def copy(self) -> Units:
         """Return a copy that can be changed on its own."""
@@ -125,13 +127,24 @@ class Units:
     def read_outside(self, unit: Unit, ports: Iterable[Port]) -> tuple[Port, ...]:
         """Return the ports that the graph's outputs or other units read."""
         read = set(self.graph.output_ports())
-        for other in self.units.values():
-            if other.name != unit.name:
-                read.update(self.inputs(other))
+        for name in self.edges()[unit.name]:
+            read.update(self.inputs(self.units[name]))
         return tuple(port for port in ports if port in read)
+
+    def free_name(self, name: str) -> str:
+        """Return the name, with a number behind it where a node has it already."""
+        found, number = name, 1
+        while found in self.graph.nodes or found in self.units:
+            found, number = f"{name}_{number}", number + 1
+        return found
 
     def edges(self) -> dict[str, set[str]]:
         """Return, for each unit, the units that read it or wait for it."""
+        if self._edges is None:
+            self._edges = self._find_edges()
+        return self._edges
+
+    def _find_edges(self) -> dict[str, set[str]]:
         givers = self.givers()
         found: dict[str, set[str]] = {name: set() for name in self.units}
         for unit in self.units.values():
@@ -147,16 +160,32 @@ class Units:
                         found[owner[before]].add(unit.name)
         return found
 
-    def replace(self, gone: Sequence[str], unit: Unit) -> None:
-        """Put one unit in the place of others and restore the order."""
-        kept: dict[str, Unit] = {}
-        for name, each in self.units.items():
-            if name not in gone:
-                kept[name] = each
-        kept[unit.name] = unit
-        self.units = kept
-        for name in (*gone, unit.name):
+    def merge(self, gone: Sequence[str], unit: Unit) -> None:
+        """Put one unit, which does what others did, in their place.
+
+        Edges are carried over, so that thousands of merges stay quick.
+        """
+        edges = self.edges()
+        after = {name for each in gone for name in edges.pop(each)}.difference(gone)
+        for targets in edges.values():
+            if not targets.isdisjoint(gone):
+                targets.difference_update(gone)
+                targets.add(unit.name)
+        edges[unit.name] = after
+        for name in gone:
             self._inputs.pop(name, None)
+            del self.units[name]
+        self.units[unit.name] = unit
+        self.sort()
+
+    def trim(self, unit: Unit) -> None:
+        """Put a unit with fewer outputs in its own place; nobody reads the others."""
+        self.units[unit.name] = unit
+
+    def reset(self, units: Mapping[str, Unit]) -> None:
+        """Hold other units from now on, in topological order."""
+        self.units = dict(units)
+        self._inputs, self._edges = {}, None
         self.sort()
 
     def sort(self) -> None:
@@ -166,22 +195,24 @@ class Units:
         for targets in edges.values():
             for target in targets:
                 waits[target] += 1
-        ready = [name for name, count in waits.items() if not count]
+        ready = [(self.units[name].number, name)
+                 for name, count in waits.items() if not count]
+        heapq.heapify(ready)
         done: dict[str, Unit] = {}
         while ready:
-            ready.sort(key=lambda name: (self.units[name].number, name))
-            name = ready.pop(0)
+            _, name = heapq.heappop(ready)
             done[name] = self.units[name]
             for target in edges[name]:
                 waits[target] -= 1
                 if not waits[target]:
-                    ready.append(target)
+                    heapq.heappush(ready, (self.units[target].number, target))
         self.units = done
 
 
 def units_of(graph: Graph, lowered: Lowered) -> Units:
     """Return the units after stage A, with AutoFuse's names."""
     originals = {name for name, _ in lowered.fallbacks}
+    found = Units(graph, ())
     by_node: dict[str, list[Box]] = {}
     for box in lowered.boxes:
         by_node.setdefault(box.port.node, []).append(box)
@@ -195,7 +226,7 @@ def units_of(graph: Graph, lowered: Lowered) -> Units:
             ports = tuple(each.port for each in group)
             first = group[0]
             part = Part(first.nodes, first.kinds, loop_of(graph, first.nodes))
-            name = names.stage_a(first.nodes, number, first.kinds)
+            name = found.free_name(names.stage_a(first.nodes, number, first.kinds))
             number += 1
             keep = any(each.mark("_disable_lifting") for each in first.nodes)
             units.append(Unit(name, place, (part,), None, ports, 1, 0, keep))

@@ -135,6 +135,7 @@ def test_with_the_gate_open_the_run_says_which_cast_removal_acted(tmp_path):
     statuses = {each.switch.name: each.status for each in found.effects}
     assert statuses["CastRemovePass"] == "no_target"
     assert any("AutoFusePass:off does" in note for note in found.notes)
+    assert any("TransOpWithoutReshapeFusionPass:off" in note for note in found.notes)
     restored, _ = run(definition, tmp_path, GATE,
                       off=["AutoFusePass", "ge:CastRemovePass"])
     assert bits(restored) == bits(eager)
@@ -158,9 +159,7 @@ def test_pure_movement_is_bit_exact_under_every_kind_of_fusion(tmp_path):
         node("y", "ConcatV2", "t", "u", "where", T="float16", N=2))
     base, _ = run(definition, tmp_path, "")
     kinds = ["concat", "slice", "split", "transpose", "gather", "reduce"]
-    chosen = [[kind] for kind in kinds if kind != "split"]
-    chosen += [["split", "slice"], kinds[:2], kinds[:4], kinds]
-    for some in chosen:
+    for some in (["split", "slice"], kinds):  # all sets: test_hostile
         flags = f"{GATE};--autofuse_enable_pass={','.join(some)}"
         for chip in ("910b", "950"):
             got, _ = run(definition, tmp_path, flags, options=[("chip", chip)])
