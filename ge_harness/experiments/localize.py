@@ -1,0 +1,74 @@
+"""Puts a counter-example down to an operator, where single kernels account for it.
+
+Where the compiled bits are those of the compiler node by node, fusion did nothing and
+fetching intermediate tensors changes nothing: the first one that is further from
+float64 than eager's names the operator. Else the difference is the passes' and fusion's.
+"""
+
+from __future__ import annotations
+
+from typing import Mapping
+
+import numpy as np
+
+from dumps import graphdef
+from ge_harness.compare.dtypes import FLOAT_FORMATS
+from ge_harness.experiments import bench as benches
+from ge_harness.experiments import store
+from ge_harness.experiments import statistics as stats
+from ge_harness.experiments.bench import Bench, CaseSpec, Outcomes
+from ge_harness.records.job import BuiltCase
+from ge_harness.records.run import RunSuccess
+
+_SKIPPED = ("Placeholder", "Const", "Identity", "Shape", "Reshape", "NoOp", "Pack",
+            "BroadcastTo", "StridedSlice")
+
+
+def blame(bench: Bench, spec: CaseSpec, arrays: Mapping[str, np.ndarray],
+          nodewise_equal: bool) -> tuple[str, str]:
+    """Return the operator, "" where none alone accounts for it, and the reason."""
+    built = bench.built(spec)
+    if not isinstance(built, BuiltCase):
+        return "", "not looked into: the case does not build again"
+    nodes = [node for node in graphdef.read(built.graph_path).nodes
+             if node.op not in _SKIPPED]
+    if not nodewise_equal:
+        return (", ".join(sorted({node.op for node in nodes}))[:80],
+                "the compiled bits are not those of its single operators: passes or "
+                "fusion changed them (what the fused kernel keeps, contracts or "
+                "reorders)")
+    fetched = CaseSpec(spec.source, spec.dtype, spec.variants, spec.shapes,
+                       tuple(f"{node.name}:0" for node in nodes), spec.sets, spec.size)
+    case = bench.case(fetched, "localize", {
+        name: array[0] if spec.sets == 1 else array for name, array in arrays.items()})
+    outcomes = bench.run(bench.sides(case, "nodewise", "eager", "reference"))
+    if benches.failures(outcomes):
+        return "", ("the compiled bits are those of its single operators; which one "
+                    "could not be looked into: "
+                    + "; ".join(benches.failures(outcomes).values()))
+    return _first(outcomes, [node.op for node in nodes], [node.name for node in nodes])
+
+
+def _first(outcomes: Outcomes, ops: list[str], names: list[str]) -> tuple[str, str]:
+    sides = {name: outcome for name, outcome in outcomes.items()
+             if isinstance(outcome, RunSuccess)}
+    ports = sides["nodewise"].request.case.outputs
+    ported = {port.tensor.split(":")[0]: place for place, port in enumerate(ports)}
+    for op, name in zip(ops, names):
+        place = ported.get(name)
+        if place is None or ports[place].spec.dtype not in FLOAT_FORMATS:
+            continue
+        mine, eager, truth = (store.load(sides[side].output_paths[place])
+                              for side in ("nodewise", "eager", "reference"))
+        if mine.tobytes() == eager.tobytes():
+            continue
+        dtype = ports[place].spec.dtype
+        errors = [stats.ulp_errors(each, truth, dtype) for each in (mine, eager)]
+        means = [float(each.mean()) if each.size else 0.0 for each in errors]
+        if means[0] > means[1]:
+            return op, (
+                f"the compiler's kernel for {op} alone: the first tensor that leaves "
+                f"eager's bits and is further from float64 (mean {means[0]:.4g} against "
+                f"{means[1]:.4g} ULP); passes and fusion changed no bit")
+    return "", ("the compiled bits are those of its single operators; none alone is "
+                "further from float64")
