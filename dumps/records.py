@@ -198,9 +198,8 @@ class DumpNode:
         return found if isinstance(found, bytes) else found()
 
     def __repr__(self) -> str:
-        return (f"DumpNode(name={self.name!r}, type={self.type!r}, "
-                f"inputs={self.inputs!r}, controls={self.controls!r}, "
-                f"line={self.line})")
+        return (f"DumpNode(name={self.name!r}, type={self.type!r}, inputs="
+                f"{self.inputs!r}, controls={self.controls!r}, line={self.line})")
 
 
 class WarningLog:
@@ -243,13 +242,10 @@ class WarningLog:
 
     def give_up(self, line: int, lost: int) -> None:
         """Note that the rest of the file is left out, with `lost` operators."""
+        self.lost_nodes += lost
+        also = f", {lost} operators with it: they are lost" if lost else ""
         self._found.append(DumpWarning(self.path, line, "damaged throughout; what "
-                                       "follows is left out"))
-        if lost:
-            self.lost_nodes += lost
-            self._found.append(DumpWarning(
-                self.path, line, f"{lost} operators lost: they stand in what was left "
-                "out"))
+                                       f"follows is left out{also}"))
 
     def lose(self, line: int, count: int, why: str) -> None:
         """Note that `count` operators were lost."""
@@ -261,7 +257,8 @@ class WarningLog:
         """Return the warnings so far, the number of dropped ones last."""
         if not self._dropped:
             return tuple(self._found)
-        more = DumpWarning(self.path, 0, f"{self._dropped} more warnings not shown")
+        lost = f"; {self.lost_nodes} operators lost in all" if self.lost_nodes else ""
+        more = DumpWarning(self.path, 0, f"{self._dropped} more warnings not shown{lost}")
         return (*self._found, more)
 
 

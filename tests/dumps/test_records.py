@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from dumps import ge_tree, textproto
 from dumps.records import (
     DumpGraph,
     DumpNode,
@@ -90,3 +91,23 @@ def test_inputs_from_nowhere_are_told_once_for_a_graph() -> None:
     assert graph.warnings == (DumpWarning(
         "p", 4, "2 inputs come from operators that are not in the graph, the first "
         "from 'lost'"),)
+
+
+def test_operators_lost_after_the_last_shown_warning_are_counted_in_one():
+    log = WarningLog("x")
+    for line in range(WarningLog.LIMIT + 50):
+        log.lose(line, 1, "damaged")
+    assert str(log.all()[-1]).endswith("50 more warnings not shown; 250 operators lost "
+                                       "in all")
+
+
+def test_details_deep_inside_are_loaded():
+    log = WarningLog("x")
+    broken = textproto.parse(b'attr {\n  key: "n"\n  value {\n    i: x\n  }\n}\n', "x")
+    inner = DumpNode("b", "B", detail=lambda: NodeDetail(
+        ge_tree.attributes(broken, log)))
+    graph = DumpGraph("g", "x", "ge_proto", [inner])
+    outer = DumpGraph("o", "x", "ge_proto", [DumpNode("a", "A", detail=NodeDetail(
+        {"graphs": (graph,)}))])
+    outer.load_details()
+    assert [each.message for each in log.all()] == ["value 'x', expected an integer"]
