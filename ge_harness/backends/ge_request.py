@@ -56,11 +56,17 @@ def plan_of(request: RunRequest, job_dir: Path, route: str) -> GePlan:
         chip=options.get("chip", ""), device=int(device), graph_dumps=True,
         data_dump="" if nodewise else data_dump,
         collect=options.get("collect") == "on" and not nodewise, nodewise=nodewise,
-        grappler=options.get("grappler") == "on" and not nodewise))
+        grappler=options.get("grappler") == "on" and not nodewise,
+        bfloat16=_all_bfloat16(request)))
     if request.want_dumps and not nodewise:
         return plan
     variables = {**dict(plan.environment), **_PROOF_DUMPS}
     return dataclasses.replace(plan, environment=tuple(sorted(variables.items())))
+
+
+def _all_bfloat16(request: RunRequest) -> bool:
+    dtypes = {port.spec.dtype for port in request.case.inputs}
+    return {name for name in dtypes if "float" in name} == {"bfloat16"}
 
 
 def _check_folder(folder: str) -> None:

@@ -10,6 +10,7 @@ from typing import Callable, Mapping
 import numpy as np
 from absl import logging
 
+from ge_harness.backends.base import Announcement, Backend
 from ge_harness.backends.table import BACKENDS
 from ge_harness.compare.standards import parse_standard
 from ge_harness.errors import HarnessError, UnavailableError, UsageError
@@ -73,9 +74,7 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         raise UsageError(f"--threads={options.threads}: expected at most "
                          f"{_MOST_THREADS}")
     backend = BACKENDS.load(options.backend)()
-    planned = backend.announce(RunRequest(
-        _NO_CASE, options.backend, setting=options.setting,
-        options=options.backend_options))
+    planned = _announce(backend, options, _NO_CASE)
     for warning in planned.warnings:
         say(warning)
     probe = backend.probe()
@@ -86,6 +85,10 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
     finished.claim(folder, options)
     case = case_inputs.make_case(_build(options, folder), options, folder.inputs_dir)
     progress(f"{options.source}: built")
+    # Some of it shows only once the graph is there.
+    for warning in _announce(backend, options, case).warnings:
+        if warning not in planned.warnings:
+            say(warning)
     requests = _requests(options, case)
     outcomes = _outcomes(requests, folder, progress)
     compared = {name: outcome for name, outcome in outcomes.items()
@@ -147,6 +150,12 @@ def _outcomes(requests: Mapping[str, RunRequest], folder: RunFolder,
         on_progress=lambda number, total, outcome: progress(_said(outcome)))
     found.update(zip(left, done))
     return {name: found[name] for name in requests}
+
+
+def _announce(backend: Backend, options: RunOptions, case: Case) -> Announcement:
+    return backend.announce(RunRequest(
+        case, options.backend, setting=options.setting,
+        options=options.backend_options))
 
 
 def _requests(options: RunOptions, case: Case) -> dict[str, RunRequest]:

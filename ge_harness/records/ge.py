@@ -19,6 +19,7 @@ class GeRequest:
         nodewise: the base line: one operator a session run, level O1, AUTOFUSE_FLAGS
             unset.
         grappler: TensorFlow's own rewriting stays on, as in a user's script.
+        bfloat16: every floating-point input of the graph is bfloat16.
     """
 
     preset: str = ""
@@ -29,6 +30,7 @@ class GeRequest:
     collect: bool = False
     nodewise: bool = False
     grappler: bool = False
+    bfloat16: bool = False
 
 
 @dataclass(frozen=True)

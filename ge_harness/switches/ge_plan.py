@@ -299,7 +299,12 @@ class _Planner:
                 "O0 is meant to run with AUTOFUSE_FLAGS unset: with the gate open the "
                 "preparation of the graph for AutoFuse still runs and can change it")
         if config.enabled and self.request.chip == "910b":
-            self.notes.append("on 910B AutoFuse fuses no bfloat16 computation")
+            if self.request.bfloat16:
+                self.warnings.append(
+                    "every floating-point input is bfloat16, and on 910B AutoFuse "
+                    "fuses no bfloat16 computation: expect nothing to be fused")
+            else:
+                self.notes.append("on 910B AutoFuse fuses no bfloat16 computation")
 
     def _warn_of_precision(self, options: Options) -> None:
         mode = options.get("precision_mode_v2") or options.get("precision_mode")

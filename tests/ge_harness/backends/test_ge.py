@@ -13,7 +13,7 @@ from ge_harness.backends.base import BackendFailure
 from ge_harness.errors import SwitchError
 from ge_harness.records.run import Mode, RunRequest
 from ge_harness.records.switch import Switch, SwitchSetting, SwitchValue
-from ge_harness.records.tensor import Case
+from ge_harness.records.tensor import Case, Port, TensorSpec
 
 ROOT = Path(__file__).resolve().parents[3]
 CASE = Case("s", "", 0, "", (), (), ())
@@ -42,6 +42,18 @@ def test_everything_ge_writes_lies_below_the_dumps_of_the_job(tmp_path):
     options = dict(plan.options)
     assert str(options["op_compiler_cache_dir"]).startswith(f"{tmp_path}/dumps/")
     assert str(options["fusion_switch_file"]).startswith(f"{tmp_path}/dumps/")
+
+
+@pytest.mark.parametrize(("dtype", "chip", "said"), [
+    ("bfloat16", "910b", True), ("bfloat16", "950", False), ("float16", "910b", False)])
+def test_bfloat16_on_910b_is_said_before_the_run(tmp_path, dtype, chip, said):
+    ports = (Port(TensorSpec("x", (2,), dtype), "x:0"),
+             Port(TensorSpec("i", (2,), "int32"), "i:0"))
+    case = Case("s", "", 0, "", ports, (), ())
+    request = RunRequest(case, "ge", Mode.WHOLE, SwitchSetting("O3", values=(FLAGS,)),
+                         options=(("chip", chip),))
+    warnings = ge_request.plan_of(request, tmp_path, "tf1").warnings
+    assert any("bfloat16" in text for text in warnings) is said
 
 
 @pytest.mark.parametrize("name", ["new\nline", "bad\udcff", "bell\x07"])
@@ -151,7 +163,7 @@ from pathlib import Path
 from ge_harness.backends import ge_config, ge_request, tf_loader
 from ge_harness.records.run import RunRequest
 from ge_harness.records.switch import SwitchSetting
-from ge_harness.records.tensor import Case
+from ge_harness.records.tensor import Case, Port, TensorSpec
 tf = tf_loader.load()
 request = RunRequest(Case("s", "", 0, "", (), (), ()), "ge",
                      setting=SwitchSetting("O0"))
