@@ -255,11 +255,10 @@ class WarningLog:
 
     def all(self) -> tuple[DumpWarning, ...]:
         """Return the warnings so far, the number of dropped ones last."""
-        if not self._dropped:
-            return tuple(self._found)
-        lost = f"; {self.lost_nodes} operators lost in all" if self.lost_nodes else ""
-        more = DumpWarning(self.path, 0, f"{self._dropped} more warnings not shown{lost}")
-        return (*self._found, more)
+        text = f"{self._dropped} more warnings not shown" + (
+            f"; {self.lost_nodes} operators lost in all" if self.lost_nodes else "")
+        more = DumpWarning(self.path, 0, text)
+        return (*self._found, more) if self._dropped else tuple(self._found)
 
 
 class DumpGraph:
