@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
+from typing import Any, Sequence
 
 from ge_harness.cli import console, exit_codes, run_arguments
 from ge_harness.errors import HarnessError, UsageError
+from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import REPORT_FILE, RunFolder
-from ge_harness.experiments import estimate, store, sweep
+from ge_harness.experiments import estimate, store, sweep, training_plan
 from ge_harness.experiments.bench import Bench
 from ge_harness.experiments.table import EXPERIMENTS
 from ge_harness.records import serialize
@@ -19,8 +20,9 @@ from graphs.errors import GraphError
 
 _STATUS = {"holds": exit_codes.OK, "refuted": exit_codes.DIFFERS,
            "inconclusive": exit_codes.UNDECIDED, "not applicable": exit_codes.OK}
-_ALL = ("A", "C1", "C2", "C3", "D", "B")
-_PLANNED = "E"
+_ALL = ("A", "C1", "C2", "C3", "D", "B", "E")
+_FUSE_ALL = ("--enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice,gather,"
+             "transpose,split")
 _WORST = (exit_codes.USAGE, exit_codes.UNAVAILABLE, exit_codes.UNDECIDED,
           exit_codes.DIFFERS)
 
@@ -37,7 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--budget", type=int, default=0, metavar="N",
                         help="most trials of B's search for counter-examples")
     parser.add_argument("--corpus", default="", metavar="FILE",
-                        help="text that E trains on")
+                        help="text that E trains on (default: source of the standard "
+                        "library)")
+    parser.add_argument("--steps", type=int, default=0, metavar="N",
+                        help="steps of E (default 1000, 200 in 'all'); its model: "
+                        "--variant=layers=N, width, heads, sequence, batch")
     parser.add_argument("--plan", default="", metavar="FILE",
                         help="a grid of experiments, as JSON")
     parser.add_argument("--yes", action="store_true",
@@ -49,13 +55,11 @@ def run(args: argparse.Namespace) -> int:
     """Run what was asked for and print it."""
     if args.plan:
         return _sweep(args)
-    if args.source == _PLANNED:
-        EXPERIMENTS.load(_PLANNED)
     ids = _ALL if args.source == "all" else (args.source,)
     plan = [(name, backend, reason) for backend, reason in _backends(args)
             for name in ids]
     if args.size == "paper":
-        console.note(estimate.paper(ids, args.dtype or "float16"))
+        _estimate(args, plan, ids)
         if not args.yes:
             raise UsageError("--size=paper: repeat with --yes to go on")
     folder = (RunFolder.resume(args.resume) if args.resume
@@ -72,17 +76,28 @@ def _backends(args: argparse.Namespace) -> tuple[tuple[str, str], ...]:
         args.source = source
 
 
+def _fusing(args: argparse.Namespace, backend: str) -> argparse.Namespace:
+    """Return arguments that have GE fuse where nothing was asked of it.
+
+    AutoFuse is off unless its flags say otherwise, so an experiment on fusion would
+    measure nothing.
+    """
+    asked = (args.opt_level, args.preset, args.autofuse_flags)
+    if backend not in ("ge", "emulator") or any(asked):
+        return args
+    return argparse.Namespace(
+        **{**vars(args), "opt_level": "O3", "autofuse_flags": _FUSE_ALL})
+
+
 def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
              folder: RunFolder) -> tuple[list[dict[str, Any]], list[str]]:
     progress = console.Progress(len(plan))
     reports: list[dict[str, Any]] = []
     skipped: list[str] = []
-    if args.source == "all":
-        skipped.append("E: not built yet in this version of ge_harness")
     try:
         for name, backend, reason in plan:
             try:
-                options = run_arguments.options(args, name, backend)
+                options = _options(args, name, backend)
                 bench = Bench(options, store.inner(folder, name),
                               lambda text: progress(text, 0),
                               subgraphs=args.subgraph, budget=args.budget)
@@ -93,13 +108,32 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
                     raise
                 skipped.append(f"{name} on {backend}: {error}")
                 continue
-            report = store.with_call(report, reason, _command(name, backend))
+            report = store.with_call(report, reason, _command(options))
             store.write(bench.folder, report)
             reports.append(serialize.to_plain(report))
             progress(f"{name} on {backend}: {report.verdict.value}")
     finally:
         progress.close()
     return reports, skipped
+
+
+def _options(args: argparse.Namespace, name: str, backend: str) -> RunOptions:
+    options = run_arguments.options(args, name, backend)
+    if name != "E":
+        return options
+    return training_plan.asked(options, args.corpus, args.steps,
+                               in_all=args.source == "all")
+
+
+def _estimate(args: argparse.Namespace, plan: Sequence[tuple[str, str, str]],
+              ids: Sequence[str]) -> None:
+    others = [name for name in ids if name != "E"]
+    if others:
+        console.note(estimate.paper(others, args.dtype or "float16"))
+    runs = [_options(args, name, backend) for name, backend, _ in plan if name == "E"]
+    if runs:
+        console.note("--size=paper, estimated: " + training_plan.paper_estimate(
+            runs[0], (args.sets or training_plan.SEEDS) + len(runs)))
 
 
 def _answer(args: argparse.Namespace, folder: RunFolder,
@@ -143,9 +177,12 @@ def _sweep(args: argparse.Namespace) -> int:
     return _answer(args, folder, reports, skipped)
 
 
-def _command(name: str, backend: str) -> str:
+def _command(options: RunOptions) -> str:
     given = sys.argv[1:]
     words = [word for word in given if word.startswith("--") and word.split("=")[0] not
              in ("--out", "--resume", "--backend", "--json") and "=" in word]
-    return " ".join(["python", "-m", "ge_harness", "experiment", name,
-                     f"--backend={backend}", *words])
+    steps = dict(options.variants).get("steps", "") if options.source == "E" else ""
+    if steps and not any(word.endswith(f"steps={steps}") for word in words):
+        words.append(f"--steps={steps}")
+    return " ".join(["python", "-m", "ge_harness", "experiment", options.source,
+                     f"--backend={options.backend}", *words])

@@ -13,5 +13,5 @@ EXPERIMENTS = Registry("experiment", {
     "C2": Entry(f"{_PACKAGE}.accumulation:run", "accumulation order of a sum"),
     "C3": Entry(f"{_PACKAGE}.iteration:run", "iterative algorithms: rsqrt and div"),
     "D": Entry(f"{_PACKAGE}.movement:run", "pure movement is bit-exact"),
-    "E": Entry("", "end-to-end training"),
+    "E": Entry(f"{_PACKAGE}.training:run", "end-to-end training"),
 })

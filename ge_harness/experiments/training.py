@@ -28,9 +28,6 @@ from ge_harness.switches.ge_setting import ge_setting
 from ge_harness.worker import training_launch
 from ge_harness.worker.training_state import TrainingFolder
 
-SEEDS = 3
-"""Eager runs with different seeds, the least that a verdict needs."""
-
 COMPILERS = ("xla", "grappler", "ge")
 _AGAIN_STEPS = 20
 # Steps that `--timeout` is for.
@@ -55,7 +52,7 @@ def run(bench: Bench) -> ExperimentReport:
         if isinstance(sides[name].outcome, JobFailure):
             break
     report = training_report.judge(
-        bench, config, text, sides, bench.options.sets or SEEDS)
+        bench, config, text, sides, bench.options.sets or training_plan.SEEDS)
     return training_report.labelled(bench.report(report), sides)
 
 
@@ -65,7 +62,7 @@ def _plan(bench: Bench, config: TrainingConfig
     backend = bench.options.backend
     again = dataclasses.replace(config, stop=min(_AGAIN_STEPS, config.last))
     seeds = [dataclasses.replace(config, seed=config.seed + place)
-             for place in range(bench.options.sets or SEEDS)]
+             for place in range(bench.options.sets or training_plan.SEEDS)]
     return [(f"eager seed {config.seed} again", "eager", again),
             (f"{backend} seed {config.seed} again", backend, again),
             (f"{backend} seed {config.seed}", backend, config),

@@ -16,6 +16,9 @@ from ge_harness.errors import UnknownNameError, UsageError
 from ge_harness.experiment.options import RunOptions
 from ge_harness.records.training import TrainingConfig
 
+SEEDS = 3
+"""Eager runs with different seeds, the least that a verdict needs."""
+
 STEPS_IN_ALL = 200
 """Steps of E inside `experiment all`."""
 
@@ -50,6 +53,26 @@ class Corpus:
     sha256: str
     size_bytes: int
     words: str
+
+
+def asked(options: RunOptions, text_path: str, steps: int, *, in_all: bool
+          ) -> RunOptions:
+    """Return the options of E with the command line's own wishes among the variants.
+
+    Args:
+        options: of the call.
+        text_path: the corpus, "" for the standard library's source.
+        steps: of training, 0 for the default.
+        in_all: E is one of all experiments.
+    """
+    given = dict(options.variants)
+    if text_path:
+        given["corpus"] = text_path
+    if steps:
+        given["steps"] = str(steps)
+    elif in_all and options.size != "paper":
+        given.setdefault("steps", str(STEPS_IN_ALL))
+    return dataclasses.replace(options, variants=tuple(sorted(given.items())))
 
 
 def corpus(given: str, folder: Path) -> Corpus:

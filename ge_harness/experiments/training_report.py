@@ -34,7 +34,6 @@ TITLE = "end-to-end training, eager against compiled"
 CLAIM = ("training compiled and training eager, from one seed, data, schedule and "
          "optimizer, give curves that are no further apart than those of eager runs "
          "with different seeds")
-LEAST_SEEDS = 3
 _LIMITS = (
     "a model without dropout; float16 uses a constant loss scale of 128",
     "the spread is that of few seeds: the pair is held against the two that are "
@@ -143,8 +142,8 @@ def _evidence(bench: Bench, sides: Mapping[str, Finished], found: Mapping[str, R
     count = sum(name.startswith("eager") and not name.endswith("again")
                 for name in found)
     evidence.append(MechanismEvidence(
-        f"the spread of {LEAST_SEEDS} eager seeds or more", f"{count} eager seeds", "",
-        count >= LEAST_SEEDS))
+        f"the spread of {training_plan.SEEDS} eager seeds or more",
+        f"{count} eager seeds", "", count >= training_plan.SEEDS))
     return evidence
 
 
