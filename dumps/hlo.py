@@ -18,6 +18,7 @@ from typing import Any, Mapping
 
 from dumps.errors import DumpError
 from dumps.records import DumpGraph, DumpNode, Edge, NodeDetail, TensorDesc, WarningLog
+from dumps.source import load
 
 _LONGEST_FILE_BYTES = 1 << 30
 _SHOWN = 60
@@ -119,21 +120,13 @@ def looks_like(name: str, head: str) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """Return a text file, bytes that are not UTF-8 replaced.
+    """Return a text file, gzip or not; bytes that are not UTF-8 are replaced.
 
     Raises:
         DumpError: unreadable, empty, larger than a gibibyte, or not HLO text.
     """
     path = Path(path)
-    try:
-        size = path.stat().st_size
-        if size > _LONGEST_FILE_BYTES:
-            raise DumpError(path, 0, f"{size} bytes", "at most a gibibyte of HLO text")
-        data = path.read_bytes()
-    except OSError as error:
-        raise DumpError(path, 0, error.strerror or str(error), "a readable file"
-                        ) from error
-    text = data.decode("utf-8", "replace")
+    text = load(path, _LONGEST_FILE_BYTES).decode("utf-8", "replace")
     if not looks_like(path.name, text[:64]):
         found = "an empty file" if not text.strip() else repr(text[:_SHOWN])
         raise DumpError(path, 1, found, "'HloModule <name>'")

@@ -14,6 +14,7 @@ from typing import Any, Iterable, Tuple
 from dumps.errors import DumpError
 from dumps.hlo import HloModule, parse_module, program_text, read_text, same_program
 from dumps.records import DumpWarning
+from dumps.source import base_name
 
 PIPELINE_START = "pipeline-start"
 PIPELINE_END = "pipeline-end"
@@ -105,8 +106,8 @@ class ModulePasses:
 
 
 def parse_name(name: str) -> PassFileName | None:
-    """Take the name of a per-pass file apart; None for every other file."""
-    match = _PASS_FILE.fullmatch(name)
+    """Take the name of a per-pass file, packed or not, apart; None for others."""
+    match = _PASS_FILE.fullmatch(base_name(name))
     if match is None:
         return None
     return PassFileName(
@@ -179,7 +180,7 @@ def _read_module(folder: Path, group: list[tuple[PassFileName, str]],
 def _before(folder: Path, first: PassFileName, names: list[str]) -> tuple[str, str]:
     """Return the text before any pass and its file's name, "" where there is none."""
     for name in names:
-        match = _OTHER_FILE.fullmatch(name)
+        match = _OTHER_FILE.fullmatch(base_name(name))
         if (match is not None and match["rest"].endswith(_BEFORE)
                 and (match["stamp"] or "") == first.stamp
                 and int(match["number"]) == first.number):

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import time
 from pathlib import Path
 
@@ -171,7 +172,7 @@ def test_what_is_no_hlo_text_is_refused_with_its_place(tmp_path, content, found)
     with pytest.raises(DumpError) as caught:
         hlo.read(path)
     assert found in caught.value.found
-    assert caught.value.expected == "'HloModule <name>'"
+    assert caught.value.expected == ("'HloModule <name>'" if content else "a dump")
 
 
 def test_a_truncated_file_keeps_what_was_complete_and_says_so(tmp_path):
@@ -263,3 +264,12 @@ def test_a_word_of_a_hundred_thousand_letters_takes_no_time():
         start = time.process_time()
         hlo.parse_module(each, "long.txt")
         assert time.process_time() - start < 2.0
+
+
+def test_packed_files_of_passes_are_read_like_others(tmp_path):
+    for path in (DATA / "tf_2_6").iterdir():
+        (tmp_path / f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    ((packed,), (plain,)) = (hlo_passes.read_passes(folder)
+                             for folder in (tmp_path, DATA / "tf_2_6"))
+    assert [(each.name, each.changed, each.added) for each in packed.passes] == [
+        (each.name, each.changed, each.added) for each in plain.passes]
