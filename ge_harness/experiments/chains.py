@@ -191,6 +191,10 @@ def _evidence(name: str, seen: Mechanism, sides: Outcomes) -> list[MechanismEvid
     found = [MechanismEvidence(f"{stem}: what was compiled",
                                words if seen.present else seen.problem, seen.source,
                                seen.present)]
+    if seen.present and not (seen.fused or (seen.graph_only and seen.ops)):
+        found.append(MechanismEvidence(f"{stem}: something was fused or rewritten",
+                                       "no kernel holds more than one operation",
+                                       seen.source, False))
     for side in _SIDES:
         whole, guard = sides[side], sides[f"guard {side}"]
         if isinstance(whole, RunFailure) or isinstance(guard, RunFailure):
@@ -268,8 +272,7 @@ def _with_search(verdict: ExperimentVerdict, why: str, found: search.Found) -> R
     if not examples:
         return verdict, f"{why}; the search found no counter-example"
     words = f"{len(examples)} counter-examples found, such as {examples[0].name}"
-    if verdict in (ExperimentVerdict.HOLDS, ExperimentVerdict.INCONCLUSIVE) and (
-            found.supported):
+    if verdict is ExperimentVerdict.HOLDS:
         return ExperimentVerdict.REFUTED, f"{words}; on the drawn sets: {why}"
     return verdict, f"{why}; {words}"
 

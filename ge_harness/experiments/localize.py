@@ -2,11 +2,13 @@
 
 Where the compiled bits are those of the compiler node by node, fusion did nothing and
 fetching intermediate tensors changes nothing: the first one that is further from
-float64 than eager's names the operator. Else the difference is the passes' and fusion's.
+float64 than eager's names the operator. Else the roundings, contractions and orders
+that reproduce the compiled bits are looked for.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Mapping
 
 import numpy as np
@@ -14,11 +16,13 @@ import numpy as np
 from dumps import graphdef
 from ge_harness.compare.dtypes import FLOAT_FORMATS
 from ge_harness.experiments import bench as benches
-from ge_harness.experiments import store
 from ge_harness.experiments import statistics as stats
+from ge_harness.experiments import store
 from ge_harness.experiments.bench import Bench, CaseSpec, Outcomes
+from ge_harness.explain.for_run import explain_run
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import RunSuccess
+from ge_harness.report import explain_text
 
 _SKIPPED = ("Placeholder", "Const", "Identity", "Shape", "Reshape", "NoOp", "Pack",
             "BroadcastTo", "StridedSlice")
@@ -33,10 +37,7 @@ def blame(bench: Bench, spec: CaseSpec, arrays: Mapping[str, np.ndarray],
     nodes = [node for node in graphdef.read(built.graph_path).nodes
              if node.op not in _SKIPPED]
     if not nodewise_equal:
-        return (", ".join(sorted({node.op for node in nodes}))[:80],
-                "the compiled bits are not those of its single operators: passes or "
-                "fusion changed them (what the fused kernel keeps, contracts or "
-                "reorders)")
+        return _explained(bench, spec, arrays, {node.name: node.op for node in nodes})
     fetched = CaseSpec(spec.source, spec.dtype, spec.variants, spec.shapes,
                        tuple(f"{node.name}:0" for node in nodes), spec.sets, spec.size)
     case = bench.case(fetched, "localize", {
@@ -47,6 +48,27 @@ def blame(bench: Bench, spec: CaseSpec, arrays: Mapping[str, np.ndarray],
                     "could not be looked into: "
                     + "; ".join(benches.failures(outcomes).values()))
     return _first(outcomes, [node.op for node in nodes], [node.name for node in nodes])
+
+
+def _explained(bench: Bench, spec: CaseSpec, arrays: Mapping[str, np.ndarray],
+               ops: Mapping[str, str]) -> tuple[str, str]:
+    """Name what reproduces bits that single operators do not give."""
+    case = bench.case(spec, "explain", {
+        name: array[0] if spec.sets == 1 else array for name, array in arrays.items()})
+    outcomes = bench.run(bench.sides(
+        case, "candidate", "nodewise", "eager", "reference"))
+    found = explain_run(outcomes, bench.folder.path / "kernels" / store.safe(
+        f"{case.subgraph}-{bench.options.backend}-{case.variant}"))
+    start = ("the compiled bits are not those of its single operators: passes or "
+             "fusion changed them")
+    if not found.hypotheses:
+        notes = f" ({found.notes[0]})" if found.notes else ""
+        return "", f"{start}; bits {found.status}{notes}"
+    words = "; ".join(explain_text.hypothesis_words(dataclasses.asdict(each))
+                      for each in found.hypotheses[:4])
+    blamed = dict.fromkeys(ops.get(each.node, each.node)
+                           for each in found.hypotheses[:4])
+    return ", ".join(blamed), f"{start}; bits {found.status}: {words}"
 
 
 def _first(outcomes: Outcomes, ops: list[str], names: list[str]) -> tuple[str, str]:
@@ -68,7 +90,8 @@ def _first(outcomes: Outcomes, ops: list[str], names: list[str]) -> tuple[str, s
         if means[0] > means[1]:
             return op, (
                 f"the compiler's kernel for {op} alone: the first tensor that leaves "
-                f"eager's bits and is further from float64 (mean {means[0]:.4g} against "
-                f"{means[1]:.4g} ULP); passes and fusion changed no bit")
+                "eager's bits and is further from float64 (mean "
+                f"{means[0]:.4g} against {means[1]:.4g} ULP); passes and fusion changed "
+                "no bit")
     return "", ("the compiled bits are those of its single operators; none alone is "
                 "further from float64")
