@@ -53,8 +53,9 @@ def build(backend: str, asked: Asked) -> SwitchSetting:
     if backend == "emulator":
         return _emulator(asked)
     for option, value in asked.ge:
-        raise SwitchError(f"--{option.replace('_', '-')}={value}: only ge and emulator "
-                          f"have it, {backend} does not{_instead(backend, option)}")
+        owners = "emulator has" if option in _EMULATOR_ONLY else "ge and emulator have"
+        raise SwitchError(f"--{option.replace('_', '-')}={value}: only {owners} it, "
+                          f"{backend} does not{_instead(backend, option)}")
     if asked.xla_flags and backend != "xla":
         raise SwitchError(f"--xla-flags goes with --backend=xla, not {backend}")
     if asked.grappler and backend not in ("xla", "ge", "emulator"):
@@ -93,8 +94,9 @@ def _emulator(asked: Asked) -> SwitchSetting:
     if asked.xla_flags:
         raise SwitchError("--xla-flags goes with --backend=xla, not emulator")
     if asked.grappler == "on":
-        raise SwitchError("--grappler=on: the emulator has no TensorFlow in its process "
-                          "to rewrite the graph; --backend=grappler shows what it does")
+        raise SwitchError("--grappler=on: the emulator has no TensorFlow in its "
+                          "process to rewrite the graph; --backend=grappler shows "
+                          "what it does")
     values: dict[str, str] = {}
     parameters: list[str] = []
     for option, text in asked.ge:

@@ -41,6 +41,7 @@ from ge_harness.backends.emulator.params import (
     as_lines,
     changed,
     forced,
+    inert,
     parse,
 )
 from ge_harness.backends.emulator.switch_list import switches
@@ -236,5 +237,9 @@ class EmulatorGraph(Compiled):
 
     def _parameter_notes(self) -> tuple[str, ...]:
         names = forced(self._params)
-        return (f"forced, as no chip is known to do: {', '.join(names)}",
-                ) if names else ()
+        chip = self._options.chip
+        idle = inert(self._params, chip)
+        said = (("forced, as no chip is known to do", names),
+                (f"parameters without effect on {chip}", idle))
+        return tuple(f"{evidence.EMULATED}{head}: {', '.join(each)}"
+                     for head, each in said if each)

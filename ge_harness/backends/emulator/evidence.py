@@ -30,6 +30,9 @@ def active_passes(folder: Path | None, compilation: Compilation
                   ) -> tuple[ActivePass, ...]:
     """Return the passes that acted: as inspection reads the dumps, or by the log.
 
+    A pass whose work is gone again (AutoFuse turned every kernel back) changed no
+    number and is left out, although its stages show it.
+
     Args:
         folder: of the dumps that were written, None where there are none.
         compilation: what was compiled.
@@ -39,7 +42,8 @@ def active_passes(folder: Path | None, compilation: Compilation
     from ge_harness.inspection.for_run import active_passes as inspect
 
     return tuple(dataclasses.replace(each, evidence=EMULATED + each.evidence)
-                 for each in inspect(folder))
+                 for each in inspect(folder)
+                 if compilation.effects(each.family, each.name))
 
 
 def _from_log(compilation: Compilation) -> Iterable[ActivePass]:

@@ -82,6 +82,25 @@ def test_every_piece_of_evidence_says_that_it_is_emulated(tmp_path):
     assert any(note.startswith("NF1031: ") for note in found.notes)
 
 
+def test_autofuse_is_not_blamed_where_it_turned_every_kernel_back(tmp_path):
+    definition = graph(
+        placeholder("x", "float32", (8, 64)), const("c", 3.0, "float32"),
+        node("s", "Sin", "x", T="float32"), node("d", "RealDiv", "s", "c", T="float32"),
+        node("y", "Cos", "d", T="float32"))
+    _, found = run(definition, tmp_path, GATE)
+    assert [each.name for each in found.passes] == ["RealDiv2MulsFusionPass"]
+    assert any(note.startswith("turned back into operators") for note in found.notes)
+
+
+@pytest.mark.parametrize("mode", [Mode.WHOLE, Mode.NODEWISE])
+def test_forced_parameters_and_those_without_effect_are_named(mode, tmp_path):
+    _, found = run(cases.mul_add_relu(), tmp_path, GATE, mode=mode, options=[
+        ("chip", "950"), ("emulator_param", "r_tile=64;eager_fp16_exp=fp32")])
+    assert "EMULATED: forced, as no chip is known to do: r_tile=64" in found.notes
+    assert ("EMULATED: parameters without effect on 950: eager_fp16_exp=fp32"
+            in found.notes)
+
+
 def test_without_dumps_the_log_of_the_model_names_the_passes(tmp_path):
     request = request_of(cases.layer_norm(), tmp_path, REDUCE)
     compiled = EmulatorBackend().compile(
