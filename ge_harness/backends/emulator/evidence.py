@@ -20,9 +20,22 @@ from ge_harness.records.switch import (
     SwitchSetting,
     SwitchValue,
 )
+from ge_harness.switches.autofuse_keys import (
+    BLACKLIST,
+    DFX_FLAGS,
+    DISABLE_PASS,
+    ENABLE_PASS,
+    FLAGS,
+    GATE,
+    LIFTING,
+    SKIP_FILE,
+)
 
 EMULATED = "EMULATED: "
 _MOST_LISTED = 12
+_HONORED = frozenset((
+    GATE, ENABLE_PASS, DISABLE_PASS, BLACKLIST, SKIP_FILE, LIFTING,
+    "--recomputation_threshold", "--max_fusion_size"))
 Recompile = Callable[[SwitchSetting], Compilation]
 
 
@@ -120,7 +133,21 @@ def _runs(switch: Switch, compilation: Compilation) -> list[Ran]:
 
 def _value(value: SwitchValue, compilation: Compilation,
            other: Compilation) -> SwitchEffect:
-    return _changed(value.switch, value.value, compilation, other)
+    found = _changed(value.switch, value.value, compilation, other)
+    lacking = _not_modeled(value)
+    if not lacking:
+        return found
+    text = f"{found.evidence}; not modeled, on a device it may act: {lacking}"
+    status = "unproved" if found.status == "no_target" else found.status
+    return dataclasses.replace(found, status=status, evidence=text)
+
+
+def _not_modeled(value: SwitchValue) -> str:
+    """Return the keys of AutoFuse's variables that the model does not follow."""
+    if value.switch.name not in (FLAGS, DFX_FLAGS):
+        return ""
+    keys = [entry.partition("=")[0] for entry in value.value.split(";")]
+    return ", ".join(key for key in dict.fromkeys(keys) if key and key not in _HONORED)
 
 
 def _changed(switch: Switch, asked: str, compilation: Compilation,

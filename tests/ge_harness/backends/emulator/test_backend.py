@@ -101,6 +101,19 @@ def test_forced_parameters_and_those_without_effect_are_named(mode, tmp_path):
             in found.notes)
 
 
+@pytest.mark.parametrize(("dfx", "status"), [
+    ("--att_ub_threshold=50;--att_enable_multicore_ub_tradeoff=true", "unproved"),
+    ("--disable_lifting=true", "no_target"),
+])
+def test_a_key_that_the_model_does_not_follow_is_said_to_be_unproved(
+        dfx, status, tmp_path):
+    _, found = run(cases.mul_add_relu(), tmp_path, GATE, autofuse_dfx_flags=dfx)
+    effect, = [each for each in found.effects
+               if each.switch.name == "AUTOFUSE_DFX_FLAGS"]
+    assert effect.status == status
+    assert ("--att_ub_threshold" in effect.evidence) == (status == "unproved")
+
+
 def test_without_dumps_the_log_of_the_model_names_the_passes(tmp_path):
     request = request_of(cases.layer_norm(), tmp_path, REDUCE)
     compiled = EmulatorBackend().compile(
