@@ -65,7 +65,8 @@ def parse(text: str, log: WarningLog) -> DumpGraph | None:
             continue
         stripped = line.strip()
         if stripped.startswith(("VIEW 3", "End of Dump")):
-            reader.is_complete = True
+            reader.is_complete = any("End of Dump" in each
+                                     for each in lines[number - 1:])
             break
         if log.is_hopeless:
             log.give_up(number, sum(map(_is_node_line, lines[number - 1:])))
@@ -74,6 +75,8 @@ def parse(text: str, log: WarningLog) -> DumpGraph | None:
             reader.take(line.rstrip(), number)
     if views and not reader.is_complete:
         log.add(len(lines), "the text ends before 'End of Dump'")
+    elif not views and lines[-1]:
+        log.add(len(lines), "the last line has no end: the text may be cut short")
     return reader.graph()
 
 

@@ -190,6 +190,8 @@ class TextReader:
             graphs.extend(self.block(part, line, 1, around))
         elif part.kind == CHUNK:
             self._loose(part, line, graphs, holds_operators)
+        elif not part.is_closed:
+            self.log.add(line, f"the text ends inside {shown(part.key)}")
         elif part.key not in self.MODEL:
             self.unknown(part, line, -1)
         elif part.kind == SCALAR and graphs:
@@ -282,12 +284,11 @@ class TextReader:
         data, start, end = self.data, part.start, part.end
         if self._is_regular:
             return True
-        if self._odd:
-            place = bisect.bisect_left(self._odd, start)
-            if place < len(self._odd) and self._odd[place] < end:
-                return False
-        return data.count(b"{\n", start, end + 1) == data.count(
-            b"}\n", start, end + 1)
+        place = bisect.bisect_left(self._odd, start)
+        if place < len(self._odd) and self._odd[place] < end:
+            return False
+        stop = end + 1
+        return data.count(b"{\n", start, stop) == data.count(b"}\n", start, stop)
 
     # What does not fit.
 

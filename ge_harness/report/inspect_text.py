@@ -201,8 +201,13 @@ def _head(doc: Doc) -> str:
     files = doc["files"]
     stages = sum(len(graph["stages"]) for graph in doc["graphs"])
     return (f"{name(doc['source'])}: {files['read']} of {files['found']} files read, "
-            f"{len(doc['graphs'])} graphs, {stages} stages, "
-            f"{len(doc['warnings'])} warnings\n")
+            f"{_many(len(doc['graphs']), 'graph')}, {_many(stages, 'stage')}, "
+            f"{_many(len(doc['warnings']), 'warning')}"
+            + ("; edges are data/control/empty" if stages else "") + "\n")
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _node(each: Doc) -> str:

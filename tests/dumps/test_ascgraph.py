@@ -129,3 +129,14 @@ def test_other_text_is_refused(data: bytes) -> None:
 @pytest.mark.parametrize("path", _ALL, ids=["proto", "new", "middle", "old"])
 def test_mutated_graphs_are_survived(path: Path) -> None:
     survive(ascgraph.parse, path.read_bytes(), 80)
+
+
+@pytest.mark.parametrize(("text", "said"), [
+    ("Graph: g\nSizes:\nNodes:\n  a: Abs (0)\n    .x = b.", "may be cut short"),
+    ("=" * 80 + "\nGraph: g\n" + "=" * 80 + "\nVIEW 2: Graph Structure\nNodes:\n"
+     "  [0] a : ascir.ops.Abs\nVIEW 3: Memory Layout\n# Queues", "'End of Dump'"),
+], ids=["no frame", "after the part that is read"])
+def test_a_debug_text_that_was_cut_says_so(text, said):
+    graph = ascgraph.parse(text.encode(), "x")
+    assert [node.name for node in graph.nodes] == ["a"]
+    assert any(said in each.message for each in graph.warnings)

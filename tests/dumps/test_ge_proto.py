@@ -305,3 +305,12 @@ def test_names_of_100_kilobytes_are_kept() -> None:
 
 def test_mutated_dumps_are_survived() -> None:
     survive(ge_proto.parse, _SMALL.read_bytes(), 120)
+
+
+def test_a_text_that_ends_in_an_attribute_of_the_model_says_so():
+    graph = ge_proto.parse(
+        b'graph {\n  op {\n    name: "a"\n    type: "B"\n  }\n}\nattr {\n  key: "k"\n',
+        "x")
+    assert [node.name for node in graph.nodes] == ["a"]
+    assert [each.message for each in graph.warnings] == ["the text ends inside 'attr'"]
+    assert graph.warnings[0].line == 7
