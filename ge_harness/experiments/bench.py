@@ -165,7 +165,7 @@ class Bench:
 
     def sides(self, case: Case, *names: str, **changes: Any) -> dict[str, RunRequest]:
         """Return requests of sides by name: candidate, eager, nodewise, reference."""
-        made = {
+        made: dict[str, dict[str, Any]] = {
             "candidate": {}, "eager": {"backend": "eager"},
             "nodewise": {"mode": Mode.NODEWISE}, "reference": {"backend": "reference"}}
         return {name: self.request(case, **{**made[name], **changes}) for name in names}

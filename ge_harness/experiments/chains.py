@@ -30,6 +30,7 @@ from ge_harness.records.experiment import (
     MechanismEvidence,
 )
 from ge_harness.records.run import RunFailure, RunRequest, RunSuccess
+from ge_harness.records.tensor import Case
 
 CLAIM = ("the accumulated error of the fused result is no greater than that of the "
          "unfused one (central claim of the consistency note)")
@@ -77,7 +78,7 @@ def run(bench: Bench) -> ExperimentReport:
     return bench.report(judge(bench, outcomes, found, dtype))
 
 
-def _requests(bench: Bench, case: benches.Case, name: str, dtype: str, sets: int
+def _requests(bench: Bench, case: Case, name: str, dtype: str, sets: int
               ) -> dict[str, RunRequest]:
     requests = bench.sides(case, *_SIDES, "reference", repeat=1)
     few = min(_GUARD, sets)

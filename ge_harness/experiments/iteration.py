@@ -107,10 +107,10 @@ def _sides(name: str, outcomes: Outcomes, case: Case, dtype: str
     whole = numpy_function(name, *inputs)
     found["NumPy float32"] = round_to(whole, dtype)
     kinds["NumPy float32"] = ("none", "NumPy, disclosed")
-    for steps in _NUMPY_STEPS:
-        label = f"NumPy Newton {steps}"
-        found[label] = round_to(newton(name, steps, *inputs), dtype)
-        kinds[label] = (str(steps), "NumPy, disclosed")
+    for count in _NUMPY_STEPS:
+        label = f"NumPy Newton {count}"
+        found[label] = round_to(newton(name, count, *inputs), dtype)
+        kinds[label] = (str(count), "NumPy, disclosed")
     return found, kinds
 
 

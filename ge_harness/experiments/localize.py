@@ -91,7 +91,7 @@ def _first(outcomes: Outcomes, ops: list[str], names: list[str]) -> tuple[str, s
             return op, (
                 f"the compiler's kernel for {op} alone: the first tensor that leaves "
                 "eager's bits and is further from float64 (mean "
-                f"{means[0]:.4g} against {means[1]:.4g} ULP); passes and fusion changed "
-                "no bit")
+                f"{means[0]:.4g} against {means[1]:.4g} ULP); passes and fusion "
+                "changed no bit")
     return "", ("the compiled bits are those of its single operators; none alone is "
                 "further from float64")

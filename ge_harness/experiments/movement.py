@@ -14,7 +14,8 @@ from typing import Iterable, NamedTuple
 import numpy as np
 
 from dumps import graphdef
-from ge_harness.compare.ulp import bit_equal
+from ge_harness.compare.dtypes import FLOAT_FORMATS, widen
+from ge_harness.compare.ulp import bit_equal, infinity_bits
 from ge_harness.experiments import bench as benches
 from ge_harness.experiments import mechanism, store
 from ge_harness.experiments.bench import Bench, CaseSpec, Outcomes
@@ -27,8 +28,9 @@ from ge_harness.records.experiment import (
     ExperimentVerdict,
     MechanismEvidence,
 )
+from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import RunFailure, RunSuccess
-from ge_harness.records.tensor import Case
+from ge_harness.records.tensor import Case, Port
 
 CLAIM = ("pure data movement (transpose, slice, split, broadcast, concat, reshape, "
          "alone and combined) is bit-exact")
@@ -45,6 +47,9 @@ LARGE = {
     "concat": (("x", (512, 257)), ("y", (512, 257)), ("z", (512, 257))),
     "reshape": (("x", (8, 256, 257)),),
 }
+# Zeros, subnormals, ends of the range, infinities and quiet NaNs with payloads of both
+# signs. Signaling NaNs are left out: NumPy itself may quiet them on the way.
+_PATTERNS = "bit patterns"
 _PLACEHOLDERS = ("Placeholder", "Const", "Identity", "NoOp")
 
 
@@ -91,7 +96,7 @@ def _cells(name: str, dtypes: Iterable[str]) -> Iterable[Cell]:
         forms = [(*form, (key, str(value))) for form in forms for value in values]
     shapes = [("odd", ()), *((label.replace("_", " "), shape)
                              for label, shape in subgraph.shapes),
-              ("large", LARGE[name])]
+              ("large", LARGE[name]), (_PATTERNS, ())]
     for form in forms:
         for dtype in dtypes:
             for label, shape in shapes:
@@ -103,9 +108,10 @@ def run(bench: Bench) -> ExperimentReport:
     cells = grid(bench)
     cases: dict[Cell, Case] = {}
     for cell in cells:
-        cases[cell] = bench.case(CaseSpec(
-            cell.source, cell.dtype, cell.variants, cell.shapes,
-            sets=1))
+        spec = CaseSpec(cell.source, cell.dtype, cell.variants, cell.shapes)
+        special = cell.label == _PATTERNS
+        cases[cell] = bench.case(spec, "patterns" if special else "",
+                                 _patterns(bench, spec) if special else None)
         bench.say(f"{cell.name} {cell.dtype} {cell.label}: built")
     requests = {}
     for number, cell in enumerate(cells):
@@ -114,16 +120,46 @@ def run(bench: Bench) -> ExperimentReport:
     return bench.report(judge(bench, cells, bench.run(requests)))
 
 
+def _patterns(bench: Bench, spec: CaseSpec) -> dict[str, np.ndarray] | None:
+    """Return inputs that hold every kind of bit pattern again and again."""
+    built = bench.built(spec)
+    if not isinstance(built, BuiltCase):
+        return None
+    found = {}
+    for port in built.inputs:
+        form = FLOAT_FORMATS[port.spec.dtype]
+        top, sign = infinity_bits(form), 1 << (form.bits - 1)
+        quiet = 1 << (form.precision - 2)
+        each = [0, 1, quiet - 1, 2 * quiet - 1, 2 * quiet, top - 1, top, top + quiet,
+                top + quiet + 1, top + 2 * quiet - 1]
+        bits = np.array(each + [value + sign for value in each], dtype=form.storage)
+        shape = tuple(axis or 0 for axis in port.spec.shape)
+        array = np.resize(bits, shape)
+        found[port.spec.name] = (array if port.spec.dtype == "bfloat16"
+                                 else array.view(port.spec.dtype))
+    return found
+
+
 def judge(bench: Bench, cells: list[Cell], outcomes: Outcomes) -> ExperimentReport:
     """Judge finished runs."""
-    rows, examples, evidence, failed = [], [], [], []
+    rows: list[tuple[object, ...]] = []
+    examples, evidence, failed, by_eager = [], [], [], []
     for number, cell in enumerate(cells):
         sides = {name: outcomes[f"{number} {name}"] for name in ("candidate", "eager")}
         seen = mechanism.read(sides["candidate"])
         equal, words = _equal(sides)
         evidence.append(_seen(bench, cell, seen))
         shape = _shape(sides)
+        made = {name: _invented(side) for name, side in sides.items()}
+        if equal is not None and made["candidate"]:
+            equal = False
+            words = "; ".join(part for part in (words, made["candidate"]) if part)
+        elif equal is False and made["eager"]:
+            # The candidate moves every bit; it is eager that does not.
+            equal = True
+            by_eager.append(f"{cell.name} {cell.dtype} {cell.label}: {made['eager']}")
         rows.append((cell.name, shape, cell.label, _dtype(sides), _tick(equal),
+                     made["eager"] or "exact",
                      seen.words if seen.present else seen.problem))
         if equal is None:
             failed.append(f"{cell.name} {cell.dtype} {cell.label}: {words}")
@@ -134,12 +170,16 @@ def judge(bench: Bench, cells: list[Cell], outcomes: Outcomes) -> ExperimentRepo
     return ExperimentReport(
         "D", "pure movement is bit-exact", CLAIM, *ruling,
         f"{len(cells)} cells: operators alone and combined, dtypes, shapes with odd "
-        "lengths, axes of length one, empty, and large; candidate against eager, every "
-        "bit", ("equal bits on one input set a cell: movement does not look at values "
-                "unless a compiler computes with them, which the last column shows",),
+        "lengths, axes of length one, empty, and large; drawn numbers, and special bit "
+        "patterns (subnormals, infinities, quiet NaNs with payloads); every bit of the "
+        "candidate against eager, and no output bits that no input holds",
+        ("one input set a cell; signaling NaNs are not among the patterns",
+         *(f"eager itself is not exact, and so no yardstick: {each}"
+           for each in by_eager)),
         tuple(missing[:20] or _summary(evidence)), ExperimentTable(
-            "bit-equal to eager", ("cell", "output shapes", "shape", "dtype",
-                                   "bit-equal", "computing operations"), tuple(rows)),
+            "every bit moved", (
+                "cell", "output shapes", "shape", "dtype", "bit-exact", "eager",
+                "computing operations"), tuple(rows)),
         benches.NO_BACKEND, counterexamples=tuple(examples),
         dtype=bench.options.dtype, artifacts=benches.paths_of(bench.folder, outcomes))
 
@@ -160,9 +200,43 @@ def _equal(sides: Outcomes) -> tuple[bool | None, str]:
             wrong.append(f"{port.spec.name}: {mine.dtype.name}{list(mine.shape)} "
                          f"against {other.dtype.name}{list(other.shape)}")
         elif not bit_equal(mine, other, dtype=port.spec.dtype):
-            count = int(np.count_nonzero(_bits(mine) != _bits(other)))
-            wrong.append(f"{port.spec.name}: {count} of {mine.size} elements differ")
+            apart = _bits(mine) != _bits(other)
+            wrong.append(
+                f"{port.spec.name}: {int(np.count_nonzero(apart))} of {mine.size} "
+                f"elements differ{_payloads(mine[apart], other[apart], port)}")
     return not wrong, "; ".join(wrong)
+
+
+def _invented(outcome: benches.Outcome) -> str:
+    """Say which output bits no input holds: movement makes none; "" where all do."""
+    if isinstance(outcome, RunFailure):
+        return ""
+    case = outcome.request.case
+    held = {port.spec.dtype: set() for port in case.inputs}  # type: ignore[var-annotated]
+    for port, path in zip(case.inputs, case.input_paths):
+        held[port.spec.dtype].update(np.unique(_bits(store.load(path))).tolist())
+    found = []
+    for port, path in zip(case.outputs, outcome.output_paths):
+        bits, counts = np.unique(_bits(store.load(path)), return_counts=True)
+        if not bits.size:
+            continue
+        if port.spec.dtype not in held:
+            found.append(f"{port.spec.name} is {port.spec.dtype}, no input is")
+            continue
+        new = [place for place, value in enumerate(bits.tolist())
+               if value not in held[port.spec.dtype]]
+        if new:
+            found.append(f"{int(counts[new].sum())} elements of {port.spec.name} hold "
+                         f"bits that no input holds, such as {int(bits[new[0]]):#x}")
+    return "; ".join(found)
+
+
+def _payloads(mine: np.ndarray, other: np.ndarray, port: Port) -> str:
+    """Say so where nothing but the payload of NaNs changed."""
+    if port.spec.dtype not in FLOAT_FORMATS:
+        return ""
+    nan = [np.isnan(widen(side, port.spec.dtype)) for side in (mine, other)]
+    return ", all of them NaNs whose payload changed" if (nan[0] & nan[1]).all() else ""
 
 
 def _bits(array: np.ndarray) -> np.ndarray:
@@ -200,6 +274,9 @@ def _example(bench: Bench, cell: Cell, sides: Outcomes, seen: Mechanism,
     options += "".join(f" --shape={name}:{','.join(map(str, shape))}"
                        for name, shape in cell.shapes)
     dtype = f" --dtype={cell.dtype}" if cell.dtype else ""
+    if cell.label == _PATTERNS:
+        case = sides["candidate"].request.case
+        options += f" --inputs={Path(case.input_paths[0]).parent}"
     return CounterexampleRecord(
         f"{cell.name} {cell.dtype} {cell.label}", ", ".join(computing or
                                                            seen.computing[:4]),
@@ -220,8 +297,10 @@ def _computing_ops(sides: Outcomes) -> list[str]:
 def _rule(rows: list[tuple[object, ...]], examples: list[CounterexampleRecord],
           failed: list[str], evidence: list[MechanismEvidence]) -> Ruling:
     if examples:
+        plain = [each for each in examples if not each.name.endswith(_PATTERNS)]
+        rest = "" if plain else "; every cell with drawn numbers is bit-exact"
         return settle(False, f"{len(examples)} of {len(rows)} cells are not bit-exact; "
-                      f"{examples[0].name}: {examples[0].reason}", [
+                      f"{examples[0].name}: {examples[0].reason}{rest}", [
                           each for each in evidence if each.ok] or evidence)
     if failed:
         return ExperimentVerdict.INCONCLUSIVE, (

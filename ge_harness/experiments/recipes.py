@@ -43,22 +43,23 @@ def _offset(offset: float, spread: float) -> Change:
 
 def _subnormal(drawn: np.ndarray, dtype: str, stream: np.random.RandomState
                ) -> np.ndarray:
-    return drawn * 2.0 ** (FLOAT_FORMATS[dtype].emin - 2)
+    return np.asarray(drawn * 2.0 ** (FLOAT_FORMATS[dtype].emin - 2))
 
 
 def _edge(drawn: np.ndarray, dtype: str, stream: np.random.RandomState) -> np.ndarray:
-    return np.clip(drawn, -1.0, 1.0) * min(2.0 ** FLOAT_FORMATS[dtype].emax, 1e30)
+    return np.asarray(
+        np.clip(drawn, -1.0, 1.0) * min(2.0 ** FLOAT_FORMATS[dtype].emax, 1e30))
 
 
 def _root_edge(drawn: np.ndarray, dtype: str, stream: np.random.RandomState
                ) -> np.ndarray:
-    return np.clip(drawn, -1.0, 1.0) * min(
-        2.0 ** (FLOAT_FORMATS[dtype].emax / 2.0), 1e15)
+    return np.asarray(np.clip(drawn, -1.0, 1.0) * min(
+        2.0 ** (FLOAT_FORMATS[dtype].emax / 2.0), 1e15))
 
 
 def _magnitudes(drawn: np.ndarray, dtype: str, stream: np.random.RandomState
                 ) -> np.ndarray:
-    return np.sign(drawn) * 2.0 ** stream.uniform(-8.0, 4.0, drawn.shape)
+    return np.asarray(np.sign(drawn) * 2.0 ** stream.uniform(-8.0, 4.0, drawn.shape))
 
 
 def _opposite(drawn: np.ndarray, dtype: str, stream: np.random.RandomState
