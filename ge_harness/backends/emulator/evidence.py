@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Callable, Iterable
 
 from ge_harness.backends.emulator.ir import Graph
-from ge_harness.backends.emulator.options import CompileOptions
+from ge_harness.backends.emulator.options import CompileOptions, is_on
 from ge_harness.backends.emulator.pipeline import Compilation, Ran
 from ge_harness.catalogue import passes
 from ge_harness.records.switch import (
@@ -33,6 +33,7 @@ from ge_harness.switches.autofuse_keys import (
 
 EMULATED = "EMULATED: "
 _MOST_LISTED = 12
+_OTHERS_ON_CASTS = ("TransOpWithoutReshapeFusionPass", "TransOpSymmetryEliminationPass")
 _HONORED = frozenset((
     GATE, ENABLE_PASS, DISABLE_PASS, BLACKLIST, SKIP_FILE, LIFTING,
     "--recomputation_threshold", "--max_fusion_size"))
@@ -183,10 +184,10 @@ def notes(compilation: Compilation, options: CompileOptions) -> tuple[str, ...]:
         found.append("turned back into operators: "
                      + ", ".join(compilation.lifted[:_MOST_LISTED]))
     found += _fallbacks(compilation)
-    return (*found, *_casts(compilation), *options.warnings)
+    return (*found, *_casts(compilation, options), *options.warnings)
 
 
-def _casts(compilation: Compilation) -> list[str]:
+def _casts(compilation: Compilation, options: CompileOptions) -> list[str]:
     """Return who removed casts, what brings them back, and who else would.
 
     Order on a device at level O3: TransOpWithoutReshapeFusionPass, AutoFuse's
@@ -204,12 +205,12 @@ def _casts(compilation: Compilation) -> list[str]:
     if own:
         found.append(f"GE's CastRemovePass took {own} casts: ge:CastRemovePass:off "
                      "brings them back")
-    if inner or own or _has_round_trip(compilation.stages[0][1]):
+    others = [name for name in _OTHERS_ON_CASTS if is_on(options, "ge", name)]
+    if others and (inner or own or _has_round_trip(compilation.stages[0][1])):
         found.append(
-            "on a device TransOpWithoutReshapeFusionPass (before AutoFuse) and "
-            "TransOpSymmetryEliminationPass, which the model lacks, may drop the same "
-            "casts at level O3: off with ge.optimizationSwitch="
-            "TransOpWithoutReshapeFusionPass:off;TransOpSymmetryEliminationPass:off")
+            f"{' and '.join(others)}, which the model lacks, may drop the same casts "
+            "on a device: off with ge.optimizationSwitch="
+            + ";".join(f"{name}:off" for name in others))
     return found
 
 

@@ -92,6 +92,17 @@ def test_autofuse_is_not_blamed_where_it_turned_every_kernel_back(tmp_path):
     assert any(note.startswith("turned back into operators") for note in found.notes)
 
 
+@pytest.mark.parametrize(("more", "named"), [
+    ({}, ["WithoutReshapeFusion", "SymmetryElimination"]),
+    ({"off": ["TransOpWithoutReshapeFusionPass"]}, ["SymmetryElimination"]),
+    ({"opt_level": "O1"}, []),
+])
+def test_passes_the_model_lacks_that_drop_casts_are_named_where_they_run(
+        more, named, tmp_path):
+    _, found = run(cases.cast_pair(neighbors=False), tmp_path, **more)
+    assert re.findall(r"TransOp(\w+)Pass:off", " ".join(found.notes)) == named
+
+
 @pytest.mark.parametrize("mode", [Mode.WHOLE, Mode.NODEWISE])
 def test_forced_parameters_and_those_without_effect_are_named(mode, tmp_path):
     _, found = run(cases.mul_add_relu(), tmp_path, GATE, mode=mode, options=[
