@@ -55,7 +55,13 @@ def infer(node: NodeDef, inputs: Sequence[Desc], known: Known) -> list[Desc]:
     """
     for names, rule in _RULES:
         if node.op in names:
-            found = rule(node, inputs, known)
+            try:
+                found = rule(node, inputs, known)
+            except (IndexError, TypeError, ValueError) as error:
+                shapes = ", ".join(f"{each.dtype}{list(each.shape)}" for each in inputs)
+                raise EvaluationError(
+                    f"{node.op} node {node.name!r}: no shape for inputs "
+                    f"{shapes or '(none)'}: {error}", node.name) from error
             if found is not None:
                 return found
     return _trial(node, inputs, known)

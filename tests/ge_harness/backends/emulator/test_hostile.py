@@ -10,6 +10,7 @@ import pytest
 from ge_harness.backends.emulator import pipeline
 from ge_harness.backends.emulator.execute import execute_plan
 from ge_harness.backends.emulator.params import parse
+from ge_harness.interpreter.errors import EvaluationError
 from tests.ge_harness.backends.emulator import cases
 from tests.ge_harness.backends.emulator.cases import GATE, REDUCE, fused
 from tests.ge_harness.interpreter.graph_builder import const, graph, node, placeholder
@@ -170,3 +171,15 @@ def test_autofuse_folds_constants_whatever_the_switch_of_that_pass_says():
     assert fused(opened) == [("Mul", "Neg")]
     assert opened.effects("ge", "ConstantFoldingPass") == 0
     assert opened.effects("autofuse", "ConstantFoldingPass") == 1
+
+
+@pytest.mark.parametrize("wrong", [
+    node("y", "MatMul", "x", "w", T="float16"), node("y", "Abs", T="float16"),
+    node("y", "Add", T="float16"), node("y", "Transpose", "x", "order", T="float16"),
+    node("y", "ConcatV2", "x", "w", "order", T="float16", N=2),
+], ids=["rank", "no input", "none at all", "permutation", "axes"])
+def test_a_node_without_a_shape_is_named(wrong):
+    with pytest.raises(EvaluationError, match="node 'y'"):
+        cases.compiled(graph(
+            placeholder("x", "float16", (32,)), placeholder("w", "float16", (32, 8)),
+            const("order", [4], "int32"), wrong), GATE)
