@@ -25,6 +25,9 @@ _HEAD = re.compile(
     r"\[(?P<level>INFO|WARNING|ERROR|EVENT|TRACE|DEBUG)\] ?"
     r"(?P<module>[A-Z_a-z0-9]{1,32})\((?P<pid>\d{1,10}),(?P<process>[^)]{0,200})\):"
     r"(?P<time>[\d\-:.]{10,40}) ?(?P<rest>.*)", re.S)
+_MARK = re.compile("|".join(map(re.escape, MARKS)))
+# A file whose first lines hold no record of a log is none.
+_MOST_BEFORE = 100000
 _NAME = re.compile(r"(?:plog|device)-\d+_\d+\.log(?:\.gz)?")
 
 
@@ -104,16 +107,20 @@ def read(path: str | Path) -> Plog:
     reader = LineReader(path)
     state = _State()
     for number, line in reader:
+        if number > _MOST_BEFORE and not state.records:
+            break
+        if not line:
+            continue
         if line.startswith("["):
             head = _HEAD.match(line)
             if head is not None:
                 _count_record(state, head)
                 line = head.group("rest")
-            elif line:
+            else:
                 state.continuations += 1
-        elif line:
+        else:
             state.continuations += 1
-        if any(mark in line for mark in MARKS):
+        if _MARK.search(line) is not None:
             _find(state, number, line)
     if not state.records:
         raise DumpError(path, 1, "no record of a log",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,12 @@ def test_a_folder_or_a_missing_file_is_a_dump_error(tmp_path):
             reader(tmp_path)
         with pytest.raises(DumpError):
             reader(tmp_path / "missing")
+
+
+def test_a_file_named_like_a_log_that_is_none_is_refused_early(tmp_path):
+    path = tmp_path / "plog-1_2.log"
+    path.write_bytes(b"\n" * 9000000)
+    begin = time.process_time()
+    with pytest.raises(DumpError):
+        plog.read(path)
+    assert time.process_time() - begin < 2
