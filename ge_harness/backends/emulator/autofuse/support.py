@@ -130,6 +130,8 @@ def _shapes(graph: Graph, node: Node, kind: str, spec: ChipSpec) -> str:
             all(length == 1 for length in source.shape) and
             all(length == 1 for length in shape)):
         return "scalar only"
+    if node.type == "AddN" and len(node.inputs) < 2:
+        return "an AddN of one"
     if node.type == "Tile" and any(
             length not in (1, full) for length, full in zip(source.shape, shape)):
         return "a Tile that is no broadcast"

@@ -108,9 +108,8 @@ def data_inputs(kind: str, count: int) -> tuple[int, ...]:
 def recipe(kind: str, count: int) -> tuple[str, ...]:
     """Return the recipe of an operator with `count` data inputs."""
     if kind == "AddN":
-        steps = [f"Add x0 x{1 % max(count, 1)}"]
-        steps += [f"Add t{i - 2} x{i}" for i in range(2, count)]
-        return tuple(steps)
+        steps = ["Add x0 x1"] + [f"Add t{i - 2} x{i}" for i in range(2, count)]
+        return tuple(steps) if count > 1 else ()
     if kind in _CONCATS:
         return ("Concat " + " ".join(f"x{i}" for i in range(count)),)
     if kind in _CUBES:

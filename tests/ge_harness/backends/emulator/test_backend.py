@@ -103,6 +103,23 @@ def test_passes_the_model_lacks_that_drop_casts_are_named_where_they_run(
     assert re.findall(r"TransOp(\w+)Pass:off", " ".join(found.notes)) == named
 
 
+def test_parameters_of_the_compilation_change_what_is_compiled(tmp_path):
+    def kernels(definition, parameter):
+        chosen = [("chip", "910b"), ("emulator_param", parameter)]
+        _, found = run(definition, tmp_path, GATE, options=chosen)
+        return [name for name, _ in found.artifact_hashes if name != "plan"]
+
+    narrow = cases.mul_add_relu("bfloat16")
+    assert kernels(narrow, "bf16_pointwise_fusable=auto") == []
+    assert kernels(narrow, "bf16_pointwise_fusable=true") == [
+        "autofuse_pointwise_0_Mul_Add_Relu"]
+    pair = cases.cast_pair(neighbors=False)
+    assert kernels(pair, "drop_roundtrip_cast_pairs=true") == []
+    # Both casts are lowered then, and the fused kernel deletes them.
+    assert kernels(pair, "drop_roundtrip_cast_pairs=false") == [
+        "autofuse_pointwise_0_2Cast"]
+
+
 @pytest.mark.parametrize("mode", [Mode.WHOLE, Mode.NODEWISE])
 def test_forced_parameters_and_those_without_effect_are_named(mode, tmp_path):
     _, found = run(cases.mul_add_relu(), tmp_path, GATE, mode=mode, options=[

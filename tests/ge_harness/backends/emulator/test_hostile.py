@@ -57,12 +57,12 @@ def test_an_operator_that_has_a_fused_nodes_name_keeps_it(nodes):
 
 def test_hundreds_of_operators_are_shared_out_among_kernels():
     nodes = [placeholder("x", "float16", (2, 8))]
-    for i in range(700):
+    for i in range(400):
         one, other = (f"n{i - 1}", f"n{max(0, i - 7)}") if i else ("x", "x")
         nodes.append(node(f"n{i}", "Mul" if i % 2 else "Add", one, other, T="float16"))
     found = cases.compiled(graph(*nodes), REDUCE)
     sizes = [len(names) for names in fused(found)]
-    assert sum(sizes) == 700
+    assert sum(sizes) == 400
     assert max(sizes) <= 64
 
 
@@ -112,7 +112,8 @@ def test_pure_movement_is_bit_exact_under_every_set_of_kinds(name, dtype):
     expected = outputs(definition, nodewise(definition))
     source = cases.ge_graph(definition)
     plans = set()
-    for chip, flags, dfx in switches():
+    every = list(switches())
+    for chip, flags, dfx in every[::3] if dtype == "bfloat16" else every:
         found = pipeline.compile_graph(source, cases.options(flags, chip, dfx=dfx))
         plans.add(tuple(fused(found)))
         assert outputs(definition, found.plan) == expected, (chip, flags, dfx)
@@ -183,3 +184,12 @@ def test_a_node_without_a_shape_is_named(wrong):
         cases.compiled(graph(
             placeholder("x", "float16", (32,)), placeholder("w", "float16", (32, 8)),
             const("order", [4], "int32"), wrong), GATE)
+
+
+def test_a_sum_of_one_is_no_addition():
+    definition = graph(
+        placeholder("x", "float16", (4, 32)), node("s", "AddN", "x", T="float16", N=1),
+        node("a", "Neg", "s", T="float16"), node("y", "Abs", "a", T="float16"))
+    found = cases.compiled(definition, GATE)
+    assert fused(found) == [("Neg", "Abs")]
+    assert cases.left(found) == []  # AddNPass took the sum away
