@@ -66,6 +66,8 @@ CONTRACT = {
         graphs.active_passes.precision_class graphs.active_passes.certainty
         graphs.active_passes.switch_off graphs.precision_affecting
         warnings.file warnings.line warnings.message""",
+    "experiment": """id claim verdict why evidence table.columns table.rows
+        counterexamples figures backend.name backend.label""",
     "compare": """pairs.name pairs.a pairs.b pairs.shape pairs.dtype pairs.status
         pairs.bit_equal pairs.ulp pairs.abs pairs.rel pairs.cosine pairs.nonfinite
         pairs.worst.index pairs.worst.a pairs.worst.b pairs.worst.reference
@@ -389,6 +391,16 @@ def test_packs_are_described():
     report = PackReport("a.zip", 1, 2, (PackedFile("x", 1, 2, True),),
                         (LeftOut("y", 3, "too large"),), 2, "0.1")
     _described(serialize.dumps("pack", report), "pack")
+
+
+def test_experiments_are_described_and_keep_the_contract():
+    from tests.ge_harness.experiments.test_report import report
+
+    document = _described(serialize.dumps("experiment", report()), "experiment")
+    for path in CONTRACT["experiment"].split():
+        assert _has(document, path.split(".")), path
+    several = {"experiments": [report()], "skipped": ["E: not built yet"]}
+    _described(serialize.dumps("experiments", several), "experiments")
 
 
 def test_reports_are_described(tmp_path):

@@ -1,0 +1,72 @@
+"""What was compiled is read from dumps as they lie there, and from nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from ge_harness.experiments import mechanism
+from ge_harness.records.run import Environment, RunRequest, RunSuccess
+from ge_harness.records.tensor import Case
+
+HLO = """HloModule jit_f, entry_computation_layout={{(f16[4]{{0}})->f16[4]{{0}}}}
+
+ENTRY %main (x: f16[4]) -> f16[4] {{
+  %x = f16[4]{{0}} parameter(0)
+  %c = f16[] constant(0.7)
+  %b = f16[4]{{0}} broadcast(%c), dimensions={{}}
+  ROOT %{name} = f16[4]{{0}} {opcode}(%x, %b)
+}}
+"""
+
+
+def _outcome(folder, backend="xla"):
+    case = Case("g", "v", 0, "g.pb", (), (), ())
+    return RunSuccess(RunRequest(case, backend), (), (), True, str(folder), (), (), (),
+                      (("graph", "00"),), 0.0, Environment("3", "1"))
+
+
+@pytest.fixture
+def dumped(tmp_path):
+    def write(name, opcode):
+        folder = tmp_path / f"{name}-{opcode}"
+        folder.mkdir()
+        (folder / "module_0000.f.cpu_after_optimizations.txt").write_text(
+            HLO.format(name=name, opcode=opcode))
+        return mechanism.read(_outcome(folder))
+
+    return write
+
+
+def test_computing_instructions_are_told_from_movement(dumped):
+    found = dumped("r", "multiply")
+    assert found.present
+    assert found.computing == ("multiply float16",)
+
+
+def test_names_of_values_are_no_difference_and_opcodes_are(dumped):
+    assert dumped("r", "multiply").program == dumped("s", "multiply").program
+    assert dumped("t", "multiply").program != dumped("t", "add").program
+
+
+def test_a_missing_or_empty_folder_is_no_evidence(tmp_path):
+    assert not mechanism.read(_outcome(tmp_path / "gone")).present
+    (tmp_path / "empty").mkdir()
+    found = mechanism.read(_outcome(tmp_path / "empty"))
+    assert (found.present, found.problem) == (False, "there are no dumps to read")
+    assert not mechanism.read(_outcome("")).present
+
+
+def test_dumps_of_the_wrong_kind_are_no_evidence(tmp_path):
+    (tmp_path / "notes.txt").write_text("nothing")
+    assert not mechanism.read(_outcome(tmp_path)).present
+    assert not mechanism.read(_outcome(tmp_path, "emulator")).present
+
+
+def test_grappler_shows_its_graph_but_no_instruction(tmp_path):
+    found = mechanism.read(_outcome("", "grappler"))
+    assert found.present
+    assert found.graph_only
+    bare = dataclasses.replace(_outcome("", "grappler"), artifact_hashes=())
+    assert not mechanism.read(bare).present
