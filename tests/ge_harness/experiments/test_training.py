@@ -30,7 +30,7 @@ TINY = TrainingConfig(layers=1, width=16, heads=2, sequence=16, batch=2, positio
 TINY_WORDS = ("--variant=layers=1", "--variant=width=16", "--variant=heads=2",
               "--variant=sequence=16", "--variant=batch=2", "--variant=sample_every=5")
 
-pytestmark = [pytest.mark.tf, pytest.mark.skipif(
+pytestmark = [pytest.mark.tf, pytest.mark.slow, pytest.mark.skipif(
     not tf_loader.installed(), reason="TensorFlow is not installed")]
 
 
