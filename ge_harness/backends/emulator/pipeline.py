@@ -119,6 +119,7 @@ _PREPROCESS: tuple[Step, ...] = (
     "AutofuseOptimize_Entry",
     _ge("PreRun", "CommonSubexpressionEliminationPass", tidy.common_subexpression),
     _ge("PreRun", "ConstantFoldingPass", fold.constant_folding),
+    _ge("PreRun", "CommonSubexpressionEliminationPass", tidy.common_subexpression),
     "AutofuseOptimize_AfterPreprocess", "Autofuser_AfterSymbolicInferPreProcess",
 )
 _AFTER: tuple[Step, ...] = (

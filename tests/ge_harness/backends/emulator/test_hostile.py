@@ -193,3 +193,14 @@ def test_a_sum_of_one_is_no_addition():
     found = cases.compiled(definition, GATE)
     assert fused(found) == [("Neg", "Abs")]
     assert cases.left(found) == []  # AddNPass took the sum away
+
+
+def test_equal_operators_are_merged_before_autofuse_and_looked_for_again():
+    definition = graph(
+        placeholder("x", "float32", (8, 64)), node("a", "Abs", "x", T="float32"),
+        node("b", "Abs", "x", T="float32"), node("p", "Sin", "a", T="float32"),
+        node("q", "Sin", "b", T="float32"), node("y", "Mul", "p", "q", T="float32"))
+    found = cases.compiled(definition, GATE)
+    places = [each.effects for each in found.ran
+              if each.name == "CommonSubexpressionEliminationPass"]
+    assert places == [2, 0, 0]  # twice before AutoFuse, once in OptimizeStage1_1

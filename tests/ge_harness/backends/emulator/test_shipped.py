@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import functools
+import pathlib
+import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -102,3 +106,16 @@ def test_every_shipped_subgraph_compiles_in_well_under_a_second():
 @pytest.mark.parametrize("name", ["layernorm", "softmax", "elementwise_chain", "gelu"])
 def test_bfloat16_fuses_nothing_on_910b(name):
     assert compiled(name, REDUCE, "bfloat16").plan.regions == ()
+
+
+def test_the_script_of_p99_gives_an_interval_and_says_emulated():
+    pytest.importorskip("tensorflow")
+    root = pathlib.Path(__file__).resolve().parents[4]
+    said = subprocess.run(
+        [sys.executable, "scripts/emulator_p99.py", "layernorm", "--sets=4"],
+        cwd=str(root), capture_output=True, check=True, text=True).stdout
+    match = re.search(r"^EMULATED layernorm float16 910b, 4 seeds, .* ratio (\S+), "
+                      r"95 % interval (\S+) to (\S+); ", said, re.MULTILINE)
+    assert match is not None, said
+    ratio, low, high = (float(text) for text in match.groups())
+    assert low <= ratio <= high
