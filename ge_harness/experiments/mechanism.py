@@ -129,7 +129,8 @@ def _xla(folder: Path) -> Mechanism:
     paths = sorted(path for pattern in _FILES for path in folder.glob(pattern))
     if not paths:
         return Mechanism(False, str(folder), "no optimized HLO among the dumps")
-    programs, ops, fused = [], Counter[str](), 0
+    ops: Counter[str] = Counter()
+    programs, fused = [], 0
     for path in paths:
         text = hlo.read_text(path)
         programs.append(_canonical(hlo.program_text(text)))
@@ -166,7 +167,8 @@ def _ge(folder: Path, outcome: RunSuccess) -> Mechanism:
                    if GE_BUILD.fullmatch(path.name))
     if not files:
         return Mechanism(False, str(folder), "no graph of the stage Build in the dumps")
-    ops, fused, lines = Counter[str](), 0, []
+    ops: Counter[str] = Counter()
+    fused, lines = 0, []
     for path in files:
         graph = dumps.read(path)
         for node in graph.nodes:
