@@ -54,13 +54,14 @@ from ge_harness.switches.autofuse_keys import DFX_FLAGS, FLAGS
 from ge_harness.switches.ge_options import TF1
 
 DEFAULT_CHIP = "910b"
+LABEL = "emulation: a numerical model, not hardware"
 
 
 class EmulatorBackend(Backend):
     """A model of GE and AutoFuse."""
 
     name = "emulator"
-    label = "emulation: a numerical model, not hardware"
+    label = LABEL
     emulated = True
 
     def probe(self) -> Probe:
@@ -178,7 +179,8 @@ class EmulatorGraph(Compiled):
     def _write(self) -> bool:
         if self._request.mode is Mode.NODEWISE or not self._request.want_dumps:
             return False
-        dump_files.write(self._compilation, self._folder, dict(self._plan.ge_options))
+        options = {**dict(self._plan.ge_options), "ge_harness.label": LABEL}
+        dump_files.write(self._compilation, self._folder, options)
         for path, text in self._plan.files:
             Path(path).write_text(text, encoding="utf-8")
         return True

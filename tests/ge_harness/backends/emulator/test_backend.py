@@ -142,6 +142,14 @@ def test_a_key_that_the_model_does_not_follow_is_said_to_be_unproved(
     assert ("--att_ub_threshold" in effect.evidence) == (status == "unproved")
 
 
+def test_a_dump_that_is_sent_to_somebody_says_that_it_is_emulated(tmp_path):
+    run(cases.mul_add_relu(), tmp_path, GATE)
+    protos = list((tmp_path / "job" / "dumps").glob("ge_proto_*.txt"))
+    assert protos
+    assert all(EmulatorBackend.label in path.read_text(encoding="utf-8")
+               for path in protos)
+
+
 def test_without_dumps_the_log_of_the_model_names_the_passes(tmp_path):
     request = request_of(cases.layer_norm(), tmp_path, REDUCE)
     compiled = EmulatorBackend().compile(
