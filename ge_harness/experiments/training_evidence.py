@@ -9,8 +9,10 @@ from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import mechanism
 from ge_harness.records.experiment import MechanismEvidence
 from ge_harness.records.run import Environment, RunRequest, RunSuccess
+from ge_harness.records.switch import SwitchSetting
 from ge_harness.records.tensor import Case
 from ge_harness.records.training import TrainingResult
+from ge_harness.switches import xla_flags
 
 _WHAT = {"xla": "XLA fused operations of the step of training",
          "grappler": "Grappler rewrote the graph of the step of training",
@@ -41,6 +43,26 @@ def compiled(backend: str, result: TrainingResult, folder: RunFolder
         _WHAT[backend], "; ".join((words, *(note for note in result.notes
                                             if note.startswith("offload")))),
         folder.relative(found.source), ok)
+
+
+def switches(backend: str, setting: SwitchSetting) -> list[MechanismEvidence]:
+    """Return what is known of the passes that were switched off by name.
+
+    XLA ignores a misspelt name without a word; the other compilers refuse it.
+    """
+    if backend != "xla":
+        return []
+    known = xla_flags.known_passes()
+    found = []
+    for switch in setting.off:
+        nearest = xla_flags.nearest_pass(switch.name, ())
+        words = "in the catalogue" if switch.name in known else (
+            "not in the catalogue, and XLA ignores a misspelt name silently"
+            + (f"; did you mean {nearest!r}?" if nearest else ""))
+        found.append(MechanismEvidence(
+            f"XLA has the pass {switch.name!r} that was switched off", words, "",
+            switch.name in known))
+    return found
 
 
 def _rewritten(result: TrainingResult, folder: RunFolder) -> MechanismEvidence:

@@ -131,6 +131,7 @@ def _evidence(bench: Bench, sides: Mapping[str, Finished], found: Mapping[str, R
     evidence = []
     if result is not None:
         evidence.append(training_evidence.compiled(backend, result, bench.folder))
+    evidence += training_evidence.switches(backend, bench.options.setting)
     for name in ("eager", backend):
         whole, again = found[f"{name} seed {seed}"], found[f"{name} seed {seed} again"]
         steps = len(again.loss)

@@ -105,7 +105,7 @@ class ExperimentReport:
     """Everything `experiment` says of one experiment on one backend.
 
     Attributes:
-        id: A, B, C1, C2, C3 or D.
+        id: A, B, C1, C2, C3, D or E.
         title: what it is about.
         claim: the sentence under test.
         verdict: the outcome.

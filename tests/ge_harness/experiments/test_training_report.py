@@ -9,12 +9,18 @@ import pytest
 
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
-from ge_harness.experiments import training, training_plan, training_report
+from ge_harness.experiments import (
+    training,
+    training_evidence,
+    training_plan,
+    training_report,
+)
 from ge_harness.experiments.bench import Bench
 from ge_harness.experiments.training_report import Finished
 from ge_harness.records.experiment import ExperimentVerdict
 from ge_harness.records.job import JobFailure
 from ge_harness.records.run import FailureKind
+from ge_harness.records.switch import Switch, SwitchSetting
 from ge_harness.records.training import TrainingConfig, TrainingResult
 from ge_harness.worker.training_state import Curves, TrainingFolder
 
@@ -141,6 +147,14 @@ def test_a_run_that_failed_is_named(scene):
     report = scene.judge()
     assert report.verdict is ExperimentVerdict.INCONCLUSIVE
     assert "grappler seed 0 again gave no curve: compile: no kernel" in report.why
+
+
+@pytest.mark.parametrize(("name", "ok"), [("algsimp", True), ("algsimpp", False)])
+def test_a_pass_that_nobody_knows_is_no_silent_switch(name, ok):
+    setting = SwitchSetting(off=(Switch("hlo_pass", name),))
+    found, = training_evidence.switches("xla", setting)
+    assert found.ok is ok
+    assert ("'algsimp'" in found.found) is not ok
 
 
 @pytest.mark.parametrize("backend", ["emulator", "eager"])
