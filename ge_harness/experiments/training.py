@@ -29,7 +29,7 @@ from ge_harness.worker import training_launch
 from ge_harness.worker.training_state import TrainingFolder
 
 COMPILERS = ("xla", "grappler", "ge")
-_AGAIN_STEPS = 20
+_AGAIN_STEPS = {"desk": 20, "paper": 2}
 # Steps that `--timeout` is for.
 _STEPS_A_LIMIT = {"desk": 100, "paper": 5}
 
@@ -60,7 +60,8 @@ def _plan(bench: Bench, config: TrainingConfig
           ) -> list[tuple[str, str, TrainingConfig]]:
     """Return (name, backend, what to train): the compiled run early, it is short."""
     backend = bench.options.backend
-    again = dataclasses.replace(config, stop=min(_AGAIN_STEPS, config.last))
+    again = dataclasses.replace(config, stop=min(
+        _AGAIN_STEPS[bench.options.size], config.last))
     seeds = [dataclasses.replace(config, seed=config.seed + place)
              for place in range(bench.options.sets or training_plan.SEEDS)]
     return [(f"eager seed {config.seed} again", "eager", again),
