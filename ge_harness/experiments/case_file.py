@@ -12,7 +12,6 @@ from ge_harness.compare.dtypes import widen
 from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import store
 from ge_harness.experiments.bench import CaseSpec
-from graphs.errors import GraphError
 from graphs.source import resolve
 
 _MOST_VALUES = 200000
@@ -38,62 +37,65 @@ def build(tf: Any, {names}) -> dict[str, Any]:
 
 
 def write(folder: RunFolder, spec: CaseSpec, arrays: Mapping[str, np.ndarray],
-          doc: str) -> Path:
+          dtypes: Mapping[str, str], doc: str) -> Path:
     """Write one set of inputs with the subgraph that they go through.
 
     Args:
         folder: of the experiment; the file goes to `cases`.
         spec: the subgraph, with its variants and dtype.
         arrays: input -> storage [1, ...].
+        dtypes: input -> its dtype.
         doc: docstring of the file; its first line says what it is.
 
     Returns:
         the file.
     """
-    variants, dtypes = _declared(spec)
+    variants = _variants(spec)
     inputs = []
     for name, array in arrays.items():
-        dtype = dtypes.get(name) or spec.dtype
+        dtype = dtypes[name]
         numbers = widen(np.asarray(array[0]), dtype).ravel()[:_MOST_VALUES].tolist()
         shape = repr(tuple(int(axis) for axis in array.shape[1:]))
         text = ", ".join(_spelled(value) for value in numbers) or "0.0"
         inputs.append(f"    Input({name!r}, {shape}, {dtype!r}, distribution=Values((\n"
                       f"        {_wrapped(text)},))),\n")
-    call = ", ".join([*arrays, *(f"{key}={value!r}" for key, value in variants)])
     own = _shipped(spec.source)
+    more = [f"{key}={value!r}" for key, value in variants] if own else [
+        "**{name: values[0] for name, values in CHAIN.variants}"]
+    call = ", ".join([*(f"{name}={name}" for name in arrays), *more])
     title = Path(spec.source).stem
     text = _HEAD.format(
         doc=doc.replace('"""', "'''").replace("\\", "/"), title=title,
         imports="import graphs" if own else
-        "from pathlib import Path\n\nfrom graphs.source import load_file",
+        "from graphs.source import load_subgraph, resolve",
         chain=f"CHAIN = graphs.load({spec.source!r})\n" if own else
-        f"CHAIN = load_file(Path({str(Path(spec.source).resolve())!r}))\n",
+        f"CHAIN = load_subgraph(resolve({str(Path(spec.source).resolve())!r}))\n",
         inputs="".join(inputs), names=", ".join(f"{name}: Any" for name in arrays),
         call=f"dict(CHAIN.build(tf, {call}))")
-    number, path = 0, Path()
-    while number == 0 or (path.exists() and path.read_text(encoding="utf-8") != text):
+    return _kept(folder.path / "cases", doc, text)
+
+
+def _kept(where: Path, doc: str, text: str) -> Path:
+    """Write the file under a name that no other case has."""
+    stem = store.safe(doc.split(":", 1)[-1].split("\n")[0].strip(" .")).lower()
+    where.mkdir(exist_ok=True)
+    number = 1
+    while True:
+        path = where / f"{stem.replace('-', '_')}_{number}.py"
+        if not path.exists() or path.read_text(encoding="utf-8") == text:
+            path.write_text(text, encoding="utf-8")
+            return path
         number += 1
-        stem = store.safe(doc.split(":", 1)[-1].split("\n")[0].strip(" .")).lower()
-        path = folder.path / "cases" / f"{stem.replace('-', '_')}_{number}.py"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return path
 
 
-def _declared(spec: CaseSpec) -> tuple[list[tuple[str, object]], dict[str, str]]:
-    """Return the variants in full, and the dtypes of inputs that have one only."""
-    try:
-        subgraph = graphs.load(spec.source)
-    except GraphError:
-        return [], {}
+def _variants(spec: CaseSpec) -> list[tuple[str, object]]:
+    """Return the variants of a shipped subgraph in full."""
+    if not _shipped(spec.source):
+        return []
     given = dict(spec.variants)
-    variants = []
-    for key, values in subgraph.variants:
-        chosen = next((value for value in values if str(value) == given.get(key)),
-                      values[0])
-        variants.append((key, chosen))
-    return variants, {item.name: item.choices[0] for item in subgraph.inputs
-                      if len(item.choices) == 1}
+    return [(key, next((value for value in values if str(value) == given.get(key)),
+                       values[0]))
+            for key, values in graphs.load(spec.source).variants]
 
 
 def _shipped(source: str) -> bool:

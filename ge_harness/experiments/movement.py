@@ -143,27 +143,18 @@ def _patterns(bench: Bench, spec: CaseSpec) -> dict[str, np.ndarray] | None:
 def judge(bench: Bench, cells: list[Cell], outcomes: Outcomes) -> ExperimentReport:
     """Judge finished runs."""
     rows: list[tuple[object, ...]] = []
-    examples, evidence, failed, by_eager = [], [], [], []
+    examples, evidence, failed = [], [], []
     for number, cell in enumerate(cells):
         sides = {name: outcomes[f"{number} {name}"] for name in ("candidate", "eager")}
         seen = mechanism.read(sides["candidate"])
-        equal, words = _equal(sides)
+        exact, words = _exact(sides)
         evidence.append(_seen(bench, cell, seen))
-        shape = _shape(sides)
-        made = {name: _invented(side) for name, side in sides.items()}
-        if equal is not None and made["candidate"]:
-            equal = False
-            words = "; ".join(part for part in (words, made["candidate"]) if part)
-        elif equal is False and made["eager"]:
-            # The candidate moves every bit; it is eager that does not.
-            equal = True
-            by_eager.append(f"{cell.name} {cell.dtype} {cell.label}: {made['eager']}")
-        rows.append((cell.name, shape, cell.label, _dtype(sides), _tick(equal),
-                     made["eager"] or "exact",
+        rows.append((cell.name, _shape(sides), cell.label, _dtype(sides), _tick(exact),
+                     _invented(sides["eager"]) or "exact",
                      seen.words if seen.present else seen.problem))
-        if equal is None:
+        if exact is None:
             failed.append(f"{cell.name} {cell.dtype} {cell.label}: {words}")
-        elif not equal:
+        elif not exact:
             examples.append(_example(bench, cell, sides, seen, words))
     ruling = _rule(rows, examples, failed, evidence)
     missing = [each for each in evidence if not each.ok]
@@ -173,15 +164,26 @@ def judge(bench: Bench, cells: list[Cell], outcomes: Outcomes) -> ExperimentRepo
         "lengths, axes of length one, empty, and large; drawn numbers, and special bit "
         "patterns (subnormals, infinities, quiet NaNs with payloads); every bit of the "
         "candidate against eager, and no output bits that no input holds",
-        ("one input set a cell; signaling NaNs are not among the patterns",
-         *(f"eager itself is not exact, and so no yardstick: {each}"
-           for each in by_eager)),
+        ("one input set a cell; signaling NaNs are not among the patterns",),
         tuple(missing[:20] or _summary(evidence)), ExperimentTable(
             "every bit moved", (
                 "cell", "output shapes", "shape", "dtype", "bit-exact", "eager",
                 "computing operations"), tuple(rows)),
         benches.NO_BACKEND, counterexamples=tuple(examples),
         dtype=bench.options.dtype, artifacts=benches.paths_of(bench.folder, outcomes))
+
+
+def _exact(sides: Outcomes) -> tuple[bool | None, str]:
+    """Return whether the candidate moved every bit; None where that is not known."""
+    equal, words = _equal(sides)
+    if equal is None:
+        return None, words
+    made = {name: _invented(side) for name, side in sides.items()}
+    if made["candidate"]:
+        return False, "; ".join(part for part in (words, made["candidate"]) if part)
+    if not equal and made["eager"]:
+        return None, f"eager itself is not exact, and so no yardstick: {made['eager']}"
+    return equal, words
 
 
 def _equal(sides: Outcomes) -> tuple[bool | None, str]:
@@ -304,12 +306,12 @@ def _rule(rows: list[tuple[object, ...]], examples: list[CounterexampleRecord],
                           each for each in evidence if each.ok] or evidence)
     if failed:
         return ExperimentVerdict.INCONCLUSIVE, (
-            f"{len(failed)} of {len(rows)} cells gave no outputs; {failed[0]}")
+            f"{len(failed)} of {len(rows)} cells decide nothing; {failed[0]}")
     return settle(True, f"all {len(rows)} cells are bit-exact", evidence)
 
 
 def _tick(equal: bool | None) -> str:
-    return "no outputs" if equal is None else ("yes" if equal else "NO")
+    return "not known" if equal is None else ("yes" if equal else "NO")
 
 
 def _shape(sides: Outcomes) -> str:

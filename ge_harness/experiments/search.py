@@ -201,9 +201,13 @@ def _example(bench: Bench, trial: Trial) -> CounterexampleRecord:
     """Make a find smaller, explain it and write it down."""
     small = _smaller(bench, trial)
     op, reason = localize.blame(bench, small.spec, small.arrays, small.nodewise_equal)
-    path = case_file.write(bench.folder, small.spec, small.arrays, CASE_DOC.format(
+    built = bench.built(small.spec)
+    dtypes = {port.spec.name: port.spec.dtype for port in (
+        built.inputs if isinstance(built, BuiltCase) else ())}
+    doc = CASE_DOC.format(
         backend=bench.options.backend, chain=Path(trial.chain).stem,
-        recipe=trial.recipe.name, fused=small.fused[1], eager=small.eager[1]))
+        recipe=trial.recipe.name, fused=small.fused[1], eager=small.eager[1])
+    path = case_file.write(bench.folder, small.spec, small.arrays, dtypes, doc)
     ranges = "; ".join(f"{name} from {low:.4g} to {high:.4g}"
                        for name, low, high in _ranges(bench, small))
     return CounterexampleRecord(
