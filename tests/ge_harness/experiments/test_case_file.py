@@ -36,5 +36,6 @@ def test_the_file_builds_the_subgraph_on_the_same_bits(tmp_path, source, dtype):
 
 def test_another_case_of_the_same_name_gets_a_number(tmp_path):
     paths = {case_file.write(RunFolder(tmp_path), CaseSpec("softmax", "float32"), {
-        "x": np.full((1, 2, 2), value, np.float32)}, {"x": "float32"}, DOC) for value in (1, 2)}
+        "x": np.full((1, 2, 2), value, np.float32)}, {"x": "float32"}, DOC)
+        for value in (1, 2)}
     assert len(paths) == 2

@@ -71,3 +71,23 @@ def test_the_text_has_verdict_evidence_and_no_control_characters():
 def test_without_anything_there_is_still_a_page():
     pytest.importorskip("jinja2")
     assert "Test report" in experiment_html.render([], ["E: not built yet"])
+
+
+def test_the_command_line_says_what_paper_size_takes_and_waits_for_yes(capsys):
+    from ge_harness.cli import main
+
+    words = ["ge_harness", "experiment", "B", "--backend=emulator", "--size=paper"]
+    assert main._guarded(main._parse(words)) == 2
+    said = capsys.readouterr().err
+    assert "GiB of memory" in said
+    assert "--yes" in said
+
+
+def test_ge_and_its_emulator_are_made_to_fuse_unless_switches_are_given():
+    from ge_harness.cli import experiment_command, main
+
+    plain = main._parse(["ge_harness", "experiment", "B"])
+    assert experiment_command._fusing(plain, "xla") is plain
+    assert experiment_command._fusing(plain, "emulator").opt_level == "O3"
+    asked = main._parse(["ge_harness", "experiment", "B", "--opt-level=O1"])
+    assert experiment_command._fusing(asked, "emulator").opt_level == "O1"
