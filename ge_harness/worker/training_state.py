@@ -121,7 +121,7 @@ class TrainingFolder:
         if not path.exists():
             return None
         try:
-            with np.load(str(path), allow_pickle=False) as found:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
                 if str(found["fingerprint"]) != fingerprint:
                     raise UsageError(
                         f"{path} is of another run (model, data, schedule, switches or "
