@@ -30,7 +30,8 @@ _SIDES = ("candidate", "eager", "nodewise", "reference")
 # A find is one input set whose P99 or greatest error is this much greater than eager's
 # and more than half an ULP.
 _WORSE, _LEAST_ULP = 1.05, 0.55
-_SHRINKS = 7
+# Each attempt to make a find smaller is a build and four runs.
+_ATTEMPTS = 8
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -246,16 +247,17 @@ def _smaller(bench: Bench, trial: Trial) -> Trial:
     best = _single(bench, trial)
     if best is None:
         return trial
-    for number in range(_SHRINKS):
-        for halves in _halves(best):
+    left, shrunk = _ATTEMPTS, True
+    while shrunk and left:
+        shrunk = False
+        for halves in _halves(best)[:left]:
+            left -= 1
             spec = dataclasses.replace(best.spec, shapes=tuple(
                 (name, tuple(array.shape[1:])) for name, array in halves.items()))
-            again = _one(bench, spec, halves, f"shrink-{number}", best.recipe)
+            again = _one(bench, spec, halves, f"shrink-{left}", best.recipe)
             if again is not None and again.score > _WORSE:
-                best = again
+                best, shrunk = again, True
                 break
-        else:
-            break
     return best
 
 
