@@ -109,7 +109,8 @@ def judge(bench: Bench, outcomes: Mapping[str, Outcomes],
         ratios += _ratio_rows(chain, rulings[-1])
         figures += _figures(bench, chain, dtype)
     verdict, why = all_of(rulings, [Path(name).stem for name in outcomes])
-    verdict, why = _with_search(verdict, why, found)
+    verdict, why = _with_search(
+        verdict, why, found, all(each.ok for each in evidence))
     return ExperimentReport(
         "B", "accumulated error: fused against eager", CLAIM, verdict, why,
         _method(bench, outcomes, dtype), _LIMITS, tuple(evidence),
@@ -268,12 +269,13 @@ def _figures(bench: Bench, chain: Chain, dtype: str) -> list[FigureRecord]:
                          log_x=True)]
 
 
-def _with_search(verdict: ExperimentVerdict, why: str, found: search.Found) -> Ruling:
+def _with_search(verdict: ExperimentVerdict, why: str, found: search.Found,
+                 proved: bool) -> Ruling:
     examples: tuple[CounterexampleRecord, ...] = found.examples
     if not examples:
         return verdict, f"{why}; the search found no counter-example"
     words = f"{len(examples)} counter-examples found, such as {examples[0].name}"
-    if verdict is ExperimentVerdict.HOLDS:
+    if proved and verdict in (ExperimentVerdict.HOLDS, ExperimentVerdict.INCONCLUSIVE):
         return ExperimentVerdict.REFUTED, f"{words}; on the drawn sets: {why}"
     return verdict, f"{why}; {words}"
 
