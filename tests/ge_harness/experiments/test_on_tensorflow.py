@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ge_harness.backends import tf_loader
 from ge_harness.experiments import (
     accumulation,
     chains,
@@ -140,6 +141,8 @@ def test_movement_without_dumps_is_inconclusive(tmp_path, monkeypatch):
 
 
 def test_the_shape_in_place_of_the_tile_is_disclosed(tmp_path):
+    if tf_loader.installed().startswith("1."):
+        pytest.skip("the XLA of TensorFlow 1 takes minutes to compile [16, 1024] sums")
     report = accumulation.run(bench(tmp_path, sets=8, repeat=4))
     assert report.verdict is OPEN
     assert "no control of its tiling" in report.why
