@@ -118,9 +118,9 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
 
 
 def _options(args: argparse.Namespace, name: str, backend: str) -> RunOptions:
-    options = run_arguments.options(args, name, backend)
     if name != "E":
-        return options
+        return run_arguments.options(_fusing(args, backend), name, backend)
+    options = run_arguments.options(args, name, backend)
     return training_plan.asked(options, args.corpus, args.steps,
                                in_all=args.source == "all")
 

@@ -17,7 +17,7 @@ from typing import Iterable
 import dumps
 from dumps import ascgraph, hlo
 from dumps.errors import DumpError
-from dumps.records import DumpGraph
+from dumps.records import DumpNode
 from ge_harness.backends import xla_dumps
 from ge_harness.records.run import RunFailure, RunSuccess
 
@@ -39,6 +39,7 @@ MOVEMENT = frozenset((
 _FILES = ("*after_optimizations.txt",)
 _NAMES = re.compile(r"%[^\s(){}=,]+")
 _SOURCES = re.compile(r'op_name="[^"]*"|, metadata=\{[^}]*\}')
+_KERNELS = ("AscBackend", "FusedAscBackend")
 GE_BUILD = re.compile(r"ge_proto_\d+_(graph_\d+_)?Build\.txt")
 
 
@@ -172,12 +173,11 @@ def _ge(folder: Path, outcome: RunSuccess) -> Mechanism:
     for path in files:
         graph = dumps.read(path)
         for node in graph.nodes:
-            kernel = ascgraph.of_node(node)
-            if kernel is None:
+            inside = _inside(node)
+            if not inside:
                 ops[node.type] += 1
                 lines.append(node.type)
                 continue
-            inside = list(_kernel_ops(kernel))
             fused += sum(op not in MOVEMENT for op in inside) > 1
             ops.update(f"{op} (in a kernel of AutoFuse)" for op in inside)
             lines.append("kernel: " + " ".join(inside))
@@ -186,9 +186,15 @@ def _ge(folder: Path, outcome: RunSuccess) -> Mechanism:
                      tuple(sorted((*outcome.artifact_hashes, *_digests(files)))))
 
 
-def _kernel_ops(graph: DumpGraph) -> Iterable[str]:
-    for node in graph.nodes:
-        yield node.type
+def _inside(node: DumpNode) -> list[str]:
+    """Return what a kernel of AutoFuse computes: its AscGraph, or its origins."""
+    if node.type not in _KERNELS:
+        return []
+    kernel = ascgraph.of_node(node)
+    if kernel is not None:
+        return [each.type for each in kernel.nodes]
+    origins = node.attributes.get("_datadump_original_op_types")
+    return [str(each) for each in origins] if isinstance(origins, (list, tuple)) else []
 
 
 def _digests(files: Iterable[Path]) -> Iterable[tuple[str, str]]:

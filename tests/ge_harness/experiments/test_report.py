@@ -91,3 +91,5 @@ def test_ge_and_its_emulator_are_made_to_fuse_unless_switches_are_given():
     assert experiment_command._fusing(plain, "emulator").opt_level == "O3"
     asked = main._parse(["ge_harness", "experiment", "B", "--opt-level=O1"])
     assert experiment_command._fusing(asked, "emulator").opt_level == "O1"
+    sent = experiment_command._options(plain, "B", "emulator")
+    assert dict(sent.asked)["opt_level"] == "O3"
