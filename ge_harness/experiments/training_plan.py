@@ -35,7 +35,7 @@ _WHOLE = ("steps", "layers", "width", "heads", "sequence", "batch", "vocabulary"
           "sample_every", "checkpoint_every", "eval_batches")
 # Two cores: multiply-adds a second, and memory a weight at the peak of a step (weights,
 # both moments, gradients, the next state). Measured: docs/experiment_e.md.
-_SPEED, _BYTES_A_WEIGHT, _BASE_BYTES = 20e9, 44, 1.5e9
+_SPEED, _BYTES_A_WEIGHT, _BASE_BYTES = 20e9, 55, 0.7e9
 
 
 @dataclass(frozen=True)
