@@ -22,6 +22,7 @@ from ge_harness.experiments.bench import Bench, CaseSpec, Outcomes
 from ge_harness.experiments.mechanism import Mechanism
 from ge_harness.experiments.verdict import Ruling, settle
 from ge_harness.records.experiment import (
+    CounterexampleRecord,
     ExperimentReport,
     ExperimentTable,
     ExperimentVerdict,
@@ -104,6 +105,7 @@ def judge(bench: Bench, outcomes: Outcomes, dtype: str) -> ExperimentReport:
                 ("order", "sums", "mean ULP", "P99 ULP", "max ULP", "max abs"), rows),
             ExperimentTable("each order against itself",
                             ("order", "runs", "unique hashes"), repeats)),
+        counterexamples=_examples(bench, dtype, ruling),
         figures=_figures(bench, arrays, outcomes, dtype), dtype=dtype,
         artifacts=benches.paths_of(bench.folder, outcomes))
 
@@ -167,6 +169,19 @@ def _rule(bench: Bench, sides: Outcomes, outcome: tuple[int, bool],
             f"{bench.options.backend} gives no control of its tiling; with the shape "
             f"in its place, {words}, but partial sums are rounded between the two sums")
     return settle(differing > 0 and steady, words + " (by forced tiles)", evidence)
+
+
+def _examples(bench: Bench, dtype: str, ruling: Ruling
+              ) -> tuple[CounterexampleRecord, ...]:
+    """Return the orders that gave the same bits, as commands that run them."""
+    if ruling[0] is not ExperimentVerdict.REFUTED:
+        return ()
+    return tuple(CounterexampleRecord(
+        f"{_SUBGRAPH} in tiles of {tile}", "Sum", "as the subgraph declares",
+        f"the order leaves no trace after the rounding to {dtype}: {ruling[1]}", {}, "",
+        f"python -m ge_harness run {_SUBGRAPH} --backend={bench.options.backend} "
+        f"--dtype={dtype} --emulator-param=r_tile={tile} --sets="
+        f"{bench.options.sets or _SETS}") for tile in TILES if tile != "whole")
 
 
 def _against_truth(arrays: Mapping[str, np.ndarray], outcomes: Outcomes, dtype: str
