@@ -97,8 +97,9 @@ def judge(bench: Bench, sides: list[Side], outcomes: Outcomes) -> ExperimentRepo
             "decide", "a fixed machine; another CPU may compile other kernels"),
         evidence, ExperimentTable(
             "runs, unique hashes, greatest distance to the first process", (
-                "condition", "runs", "unique hashes a set", "max ULP", "same bits as first",
-                "kernel hash", "same kernels", "decides"), tuple(rows)),
+                "condition", "runs", "unique hashes a set", "max ULP",
+                "same bits as first", "kernel hash", "same kernels", "decides"),
+            tuple(rows)),
         benches.NO_BACKEND,
         more_tables=(_kernels(seen),), counterexamples=tuple(
             _example(bench, fault) for fault in faults),
