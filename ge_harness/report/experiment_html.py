@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import base64
 import io
-from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from ge_harness.errors import UnavailableError
-from ge_harness.report import experiment_text, plain
+from ge_harness.report import experiment_text, page, plain
 
-_TEMPLATES = Path(__file__).resolve().parent / "templates"
-_EXTRA = "pip install 'ge-harness[report]'"
 _LONGEST_TEXT = 1200
 _COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#8c564b", "#ff7f0e")
 
@@ -30,18 +26,11 @@ def render(reports: Sequence[Mapping[str, Any]], skipped: Sequence[str] = ()) ->
     Raises:
         UnavailableError: the extra `report` is not installed.
     """
-    try:
-        import jinja2
-    except ImportError as error:
-        raise UnavailableError(
-            f"the HTML report needs the extra report: {_EXTRA}") from error
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(str(_TEMPLATES)), autoescape=True,
-        undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        finalize=_safe)
+    environment = page.environment(_LONGEST_TEXT)
     environment.globals.update(
-        figure=figure, cell=lambda value: plain.number(experiment_text.cell(value)),
-        plots=_can_plot(), extra=_EXTRA)
+        figure=lambda item: page.markup(figure(item)),
+        cell=lambda value: plain.number(experiment_text.cell(value)),
+        plots=_can_plot(), extra=page.EXTRA)
     ids = sorted({report["id"] for report in reports})
     return str(environment.get_template("experiment.html").render(
         reports=sorted(reports, key=lambda r: (r["id"], r["backend"]["name"])),
@@ -100,11 +89,3 @@ def _can_plot() -> bool:
     except ImportError:
         return False
     return bool(matplotlib.__version__)
-
-
-def _safe(value: Any) -> Any:
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        if value.startswith("data:image/svg+xml;base64,"):
-            return value
-        return plain.printable(value, _LONGEST_TEXT)
-    return value
