@@ -36,6 +36,8 @@ def test_a_run_is_resumed_with_more_time_and_another_standard(folder):
     finished.claim(folder, options)
     finished.claim(folder, dataclasses.replace(
         options, timeout_s=9.0, standard="ulp:2", repeat=5))
+    with pytest.raises(UsageError, match="seed"):
+        finished.claim(folder, dataclasses.replace(options, timeout_s=9.0, seed=7))
 
 
 def test_a_graph_file_that_was_edited_is_another_run(folder, tmp_path):
