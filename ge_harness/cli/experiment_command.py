@@ -6,25 +6,19 @@ import argparse
 import sys
 from typing import Any, Sequence
 
-from ge_harness.cli import console, exit_codes, run_arguments
+from ge_harness.cli import console, experiment_output, run_arguments
 from ge_harness.errors import HarnessError, UsageError
 from ge_harness.experiment.options import RunOptions
-from ge_harness.experiment.store import REPORT_FILE, RunFolder
+from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import estimate, store, sweep, training_plan
 from ge_harness.experiments.bench import Bench
 from ge_harness.experiments.table import EXPERIMENTS
 from ge_harness.records import serialize
-from ge_harness.report import experiment_html, experiment_text
-from ge_harness.report.plain import printable
 from graphs.errors import GraphError
 
-_STATUS = {"holds": exit_codes.OK, "refuted": exit_codes.DIFFERS,
-           "inconclusive": exit_codes.UNDECIDED, "not applicable": exit_codes.OK}
 _ALL = ("A", "C1", "C2", "C3", "D", "B", "E")
 _FUSE_ALL = ("--enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice,gather,"
              "transpose,split")
-_WORST = (exit_codes.USAGE, exit_codes.UNAVAILABLE, exit_codes.UNDECIDED,
-          exit_codes.DIFFERS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -65,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     folder = (RunFolder.resume(args.resume) if args.resume
               else RunFolder.create(args.out, "experiment", args.source))
     reports, skipped = _run_all(args, plan, folder)
-    return _answer(args, folder, reports, skipped)
+    return experiment_output.answer(args, folder, reports, skipped)
 
 
 def _backends(args: argparse.Namespace) -> tuple[tuple[str, str], ...]:
@@ -136,34 +130,6 @@ def _estimate(args: argparse.Namespace, plan: Sequence[tuple[str, str, str]],
             runs[0], (args.sets or training_plan.SEEDS) + len(runs)))
 
 
-def _answer(args: argparse.Namespace, folder: RunFolder,
-            reports: list[dict[str, Any]], skipped: list[str]) -> int:
-    if args.json and len(reports) == 1 and not skipped:
-        console.document("experiment", reports[0])
-    elif args.json:
-        console.document("experiments", {"experiments": reports, "skipped": skipped})
-    else:
-        lines = [f"not run: {printable(line)}" for line in skipped]
-        console.answer("\n".join([experiment_text.text(reports), *lines]))
-    where = _page(folder, reports, skipped)
-    (console.note if args.json else console.answer)(where)
-    if args.source == "all":
-        # The verdicts are what the call is to show; they are no failure of it.
-        return exit_codes.OK if reports else exit_codes.UNAVAILABLE
-    found = {_STATUS[report["verdict"]] for report in reports}
-    if not reports:
-        found.add(exit_codes.UNAVAILABLE)
-    return next((status for status in _WORST if status in found), exit_codes.OK)
-
-
-def _page(folder: RunFolder, reports: list[dict[str, Any]], skipped: list[str]) -> str:
-    try:
-        page = experiment_html.render(reports, skipped)
-    except HarnessError as error:
-        return f"no report.html: {error}\nfolder: {folder.path}"
-    return f"report: {folder.write(REPORT_FILE, page)}"
-
-
 def _sweep(args: argparse.Namespace) -> int:
     folder = (RunFolder.resume(args.resume) if args.resume
               else RunFolder.create(args.out, "experiment", "sweep"))
@@ -174,7 +140,7 @@ def _sweep(args: argparse.Namespace) -> int:
     finally:
         progress.close()
     args.source = "all"
-    return _answer(args, folder, reports, skipped)
+    return experiment_output.answer(args, folder, reports, skipped)
 
 
 def _command(options: RunOptions) -> str:

@@ -3,39 +3,63 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Callable
 
 from ge_harness.cli import console, exit_codes
 from ge_harness.errors import HarnessError, UsageError
 from ge_harness.experiment.store import REPORT_FILE, RUN_FILE, RunFolder, read_run
-from ge_harness.report import run_html
+from ge_harness.experiments import store
+from ge_harness.report import experiment_html, run_html
+
+_TITLE = "ge_harness report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("run_dir", nargs="+", metavar="RUN_DIR",
-                        help="folder of a run; several are put side by side")
+                        help="folder of a run, or of an experiment; several are put "
+                        "side by side")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the report into the first folder and say where it is."""
     folders = [Path(text) for text in args.run_dir]
-    paths = [path for folder in folders for path in _runs(folder)]
-    documents = [read_run(path) for path in paths]
-    for path, document in zip(paths, documents):
-        _check(path, document)
-    page = run_html.render(documents, "ge_harness report")
+    files = [store.report_files(folder) for folder in folders]
+    if any(files) and not all(files):
+        bare = folders[files.index([])]
+        raise UsageError(f"{bare}: holds no experiment, and the others do; runs and "
+                         "experiments are reported apart")
+    page, count = _experiments(folders, files) if any(files) else _runs(folders)
     where = RunFolder(folders[0].resolve()).write(REPORT_FILE, page)
     if args.json:
-        console.document("report", {"report": str(where), "runs": len(documents)})
+        console.document("report", {"report": str(where), "runs": count})
     else:
         console.answer(f"report: {where}")
     return exit_codes.OK
 
 
-def _check(path: Path, document: Mapping[str, Any]) -> None:
+def _experiments(folders: list[Path], files: list[list[Path]]) -> tuple[str, int]:
+    reports = []
+    for path in (each for group in files for each in group):
+        report = store.read(path)
+        _check(path, partial(experiment_html.render, [report]))
+        reports.append(report)
+    skipped = [line for folder in folders for line in store.read_skipped(folder)]
+    return experiment_html.render(reports, skipped), len(reports)
+
+
+def _runs(folders: list[Path]) -> tuple[str, int]:
+    paths = [path for folder in folders for path in _run_folders(folder)]
+    documents = [read_run(path) for path in paths]
+    for path, document in zip(paths, documents):
+        _check(path / RUN_FILE, partial(run_html.render, [document], _TITLE))
+    return run_html.render(documents, _TITLE), len(documents)
+
+
+def _check(path: Path, render: Callable[[], str]) -> None:
     """Refuse a damaged document by its file, before all are rendered together.
 
     Raises:
@@ -43,19 +67,18 @@ def _check(path: Path, document: Mapping[str, Any]) -> None:
         UnavailableError: the extra `report` is not installed.
     """
     try:
-        run_html.render([document], "ge_harness report")
+        render()
     except HarnessError:
         raise
     except Exception as error:  # whatever a template meets in a damaged document
-        raise UsageError(f"{path / RUN_FILE}: damaged: {str(error) or error!r}"
-                         ) from error
+        raise UsageError(f"{path}: damaged: {str(error) or error!r}") from error
 
 
-def _runs(folder: Path) -> list[Path]:
+def _run_folders(folder: Path) -> list[Path]:
     if (folder / RUN_FILE).is_file():
         return [folder]
     inner = sorted(path.parent for path in folder.glob(f"*/{RUN_FILE}"))
     if not inner:
-        raise UsageError(f"{folder}: no {RUN_FILE} in it or in its folders; expected "
-                         "the folder of a run")
+        raise UsageError(f"{folder}: no {RUN_FILE} in it or in its folders, and no "
+                         "experiment; expected the folder of a run")
     return inner

@@ -27,6 +27,7 @@ from ge_harness.records.experiment import (
     ExperimentReport,
     ExperimentTable,
     ExperimentVerdict,
+    FigureRecord,
     MechanismEvidence,
 )
 from ge_harness.records.run import RunFailure, RunRequest, RunSuccess
@@ -103,6 +104,7 @@ def judge(bench: Bench, sides: list[Side], outcomes: Outcomes) -> ExperimentRepo
         benches.NO_BACKEND,
         more_tables=(_kernels(seen),), counterexamples=tuple(
             _example(bench, fault) for fault in faults),
+        figures=(_figure(bench, rows),),
         dtype=first.request.case.inputs[0].spec.dtype if (
             first.request.case.inputs) else "",
         artifacts=benches.paths_of(bench.folder, outcomes))
@@ -125,6 +127,20 @@ def _row(side: Side, outcomes: Outcomes, seen: Mapping[str, Mechanism]
     return (side.name, len(outcome.output_hashes), unique, ulp, same,
             mine.digest if mine.present else "no dumps",
             mine.hashes == other.hashes if known else None, side.decides)
+
+
+def _figure(bench: Bench, rows: list[tuple[object, ...]]) -> FigureRecord:
+    """Return hashes and distance of every condition that ran."""
+    ran = [row for row in rows if row[1]]
+
+    def column(place: int) -> tuple[float, ...]:
+        return tuple(float(str(row[place] or 0)) for row in ran)
+
+    return FigureRecord(
+        f"{bench.options.backend}: every condition against the first process", "bars",
+        "condition", "number", tuple(float(place) for place in range(len(ran))),
+        {"unique hashes a set": column(2), "max ULP": column(3)},
+        x_names=tuple(str(row[0]) for row in ran))
 
 
 def _max_ulp(outcome: RunSuccess, first: RunSuccess) -> int | None:

@@ -26,6 +26,7 @@ from ge_harness.records.experiment import (
     ExperimentReport,
     ExperimentTable,
     ExperimentVerdict,
+    FigureRecord,
     MechanismEvidence,
 )
 from ge_harness.records.job import BuiltCase
@@ -47,9 +48,12 @@ LARGE = {
     "concat": (("x", (512, 257)), ("y", (512, 257)), ("z", (512, 257))),
     "reshape": (("x", (8, 256, 257)),),
 }
-# Zeros, subnormals, ends of the range, infinities and quiet NaNs with payloads of both
-# signs. Signaling NaNs are left out: NumPy itself may quiet them on the way.
-_PATTERNS = "bit patterns"
+# Zeros, subnormals, ends of the range and infinities of both signs, and a NaN.
+_SPECIAL = "special values"
+# Quiet NaNs with payloads and of both signs. They decide nothing: neither IEEE 754 nor
+# XLA promises a payload to whoever converts, so such a cell shows a limit of the claim,
+# not a number that changed. Signaling NaNs are left out: NumPy itself may quiet them.
+_PAYLOADS = "NaN payloads"
 _PLACEHOLDERS = ("Placeholder", "Const", "Identity", "NoOp")
 
 
@@ -96,7 +100,7 @@ def _cells(name: str, dtypes: Iterable[str]) -> Iterable[Cell]:
         forms = [(*form, (key, str(value))) for form in forms for value in values]
     shapes = [("odd", ()), *((label.replace("_", " "), shape)
                              for label, shape in subgraph.shapes),
-              ("large", LARGE[name]), (_PATTERNS, ())]
+              ("large", LARGE[name]), (_SPECIAL, ()), (_PAYLOADS, ())]
     for form in forms:
         for dtype in dtypes:
             for label, shape in shapes:
@@ -109,9 +113,11 @@ def run(bench: Bench) -> ExperimentReport:
     cases: dict[Cell, Case] = {}
     for cell in cells:
         spec = CaseSpec(cell.source, cell.dtype, cell.variants, cell.shapes)
-        special = cell.label == _PATTERNS
-        cases[cell] = bench.case(spec, "patterns" if special else "",
-                                 _patterns(bench, spec) if special else None)
+        if cell.label in (_SPECIAL, _PAYLOADS):
+            cases[cell] = bench.case(spec, cell.label,
+                                     _patterns(bench, spec, cell.label))
+        else:
+            cases[cell] = bench.case(spec)
         bench.say(f"{cell.name} {cell.dtype} {cell.label}: built")
     requests = {}
     for number, cell in enumerate(cells):
@@ -120,8 +126,9 @@ def run(bench: Bench) -> ExperimentReport:
     return bench.report(judge(bench, cells, bench.run(requests)))
 
 
-def _patterns(bench: Bench, spec: CaseSpec) -> dict[str, np.ndarray] | None:
-    """Return inputs that hold every kind of bit pattern again and again."""
+def _patterns(bench: Bench, spec: CaseSpec, label: str
+              ) -> dict[str, np.ndarray] | None:
+    """Return inputs that hold the label's bit patterns again and again."""
     built = bench.built(spec)
     if not isinstance(built, BuiltCase):
         return None
@@ -130,9 +137,12 @@ def _patterns(bench: Bench, spec: CaseSpec) -> dict[str, np.ndarray] | None:
         form = FLOAT_FORMATS[port.spec.dtype]
         top, sign = infinity_bits(form), 1 << (form.bits - 1)
         quiet = 1 << (form.precision - 2)
-        each = [0, 1, quiet - 1, 2 * quiet - 1, 2 * quiet, top - 1, top, top + quiet,
-                top + quiet + 1, top + 2 * quiet - 1]
-        bits = np.array(each + [value + sign for value in each], dtype=form.storage)
+        nan = top + quiet
+        each = ([0, 1, quiet - 1, 2 * quiet - 1, 2 * quiet, top - 1, top]
+                if label == _SPECIAL else [nan, nan + 1, nan + quiet - 1])
+        more = [nan] if label == _SPECIAL else [0, top]
+        bits = np.array(each + [value + sign for value in each] + more,
+                        dtype=form.storage)
         shape = tuple(axis or 0 for axis in port.spec.shape)
         array = np.resize(bits, shape)
         found[port.spec.name] = (array if port.spec.dtype == "bfloat16"
@@ -143,34 +153,69 @@ def _patterns(bench: Bench, spec: CaseSpec) -> dict[str, np.ndarray] | None:
 def judge(bench: Bench, cells: list[Cell], outcomes: Outcomes) -> ExperimentReport:
     """Judge finished runs."""
     rows: list[tuple[object, ...]] = []
-    examples, evidence, failed = [], [], []
+    examples: list[CounterexampleRecord] = []
+    limits: list[CounterexampleRecord] = []
+    evidence, failed = [], []
     for number, cell in enumerate(cells):
         sides = {name: outcomes[f"{number} {name}"] for name in ("candidate", "eager")}
         seen = mechanism.read(sides["candidate"])
         exact, words = _exact(sides)
-        evidence.append(_seen(bench, cell, seen))
+        decides = cell.label != _PAYLOADS
+        evidence.append(_seen(cell, seen))
         rows.append((cell.name, _shape(sides), cell.label, _dtype(sides), _tick(exact),
-                     _invented(sides["eager"]) or "exact",
+                     _invented(sides["eager"]) or "exact", decides,
                      seen.words if seen.present else seen.problem))
-        if exact is None:
+        if exact is False:
+            (examples if decides else limits).append(
+                _example(bench, cell, sides, seen, words))
+        elif exact is None and decides:
             failed.append(f"{cell.name} {cell.dtype} {cell.label}: {words}")
-        elif not exact:
-            examples.append(_example(bench, cell, sides, seen, words))
-    ruling = _rule(rows, examples, failed, evidence)
+    verdict, why = _rule(rows, examples, failed, evidence)
     missing = [each for each in evidence if not each.ok]
     return ExperimentReport(
-        "D", "pure movement is bit-exact", CLAIM, *ruling,
+        "D", "pure movement is bit-exact", CLAIM, verdict, why + _apart(rows, limits),
         f"{len(cells)} cells: operators alone and combined, dtypes, shapes with odd "
-        "lengths, axes of length one, empty, and large; drawn numbers, and special bit "
-        "patterns (subnormals, infinities, quiet NaNs with payloads); every bit of the "
-        "candidate against eager, and no output bits that no input holds",
-        ("one input set a cell; signaling NaNs are not among the patterns",),
-        tuple(missing[:20] or _summary(evidence)), ExperimentTable(
+        "lengths, axes of length one, empty, and large; drawn numbers, special values "
+        "(zeros, subnormals, ends of the range, infinities, NaN) and, apart, NaNs with "
+        "payloads; every bit of the candidate against eager, and no output bits that "
+        "no input holds", _LIMITS, tuple(missing[:20] or _summary(evidence)),
+        ExperimentTable(
             "every bit moved", (
-                "cell", "output shapes", "shape", "dtype", "bit-exact", "eager",
-                "computing operations"), tuple(rows)),
-        benches.NO_BACKEND, counterexamples=tuple(examples),
+                "cell", "output shapes", "inputs", "dtype", "bit-exact", "eager",
+                "decides", "computing operations"), tuple(rows)),
+        benches.NO_BACKEND, counterexamples=(*examples, *limits),
+        figures=(_figure(bench, rows),),
         dtype=bench.options.dtype, artifacts=benches.paths_of(bench.folder, outcomes))
+
+
+_LIMITS = (
+    "one input set a cell",
+    "the payload and the sign of a NaN are no number: cells that hold them are shown "
+    "and do not decide; signaling NaNs are not tried")
+
+
+def _apart(rows: list[tuple[object, ...]], limits: list[CounterexampleRecord]) -> str:
+    """Say what the cells that do not decide show."""
+    count = sum(not row[6] for row in rows)
+    if not count:
+        return ""
+    if not limits:
+        return f"; all {count} cells with NaN payloads keep them too"
+    return (f"; apart from the verdict, {len(limits)} of {count} cells with NaN "
+            f"payloads lose them: {', '.join(each.name for each in limits[:8])}"
+            f"{', and others' if len(limits) > 8 else ''}")
+
+
+def _figure(bench: Bench, rows: list[tuple[object, ...]]) -> FigureRecord:
+    """Return the cells of each kind of input by what came of them."""
+    kinds = list(dict.fromkeys(str(row[2]) for row in rows))
+    counts = {tick: tuple(float(sum(row[2] == kind and row[4] == tick for row in rows))
+                          for kind in kinds) for tick in ("yes", "NO", "not known")}
+    return FigureRecord(
+        f"{bench.options.backend}: cells by their inputs, bit-exact or not", "bars",
+        "inputs", "cells", tuple(float(place) for place in range(len(kinds))),
+        {tick: values for tick, values in counts.items() if any(values)},
+        x_names=tuple(kinds))
 
 
 def _exact(sides: Outcomes) -> tuple[bool | None, str]:
@@ -245,7 +290,7 @@ def _bits(array: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(array).view(f"u{array.dtype.itemsize}")
 
 
-def _seen(bench: Bench, cell: Cell, seen: Mechanism) -> MechanismEvidence:
+def _seen(cell: Cell, seen: Mechanism) -> MechanismEvidence:
     what = f"{cell.name} {cell.dtype} {cell.label}: what was compiled"
     return MechanismEvidence(what, seen.words if seen.present else seen.problem,
                              seen.source, seen.present)
@@ -276,7 +321,7 @@ def _example(bench: Bench, cell: Cell, sides: Outcomes, seen: Mechanism,
     options += "".join(f" --shape={name}:{','.join(map(str, shape))}"
                        for name, shape in cell.shapes)
     dtype = f" --dtype={cell.dtype}" if cell.dtype else ""
-    if cell.label == _PATTERNS:
+    if cell.label in (_SPECIAL, _PAYLOADS):
         case = sides["candidate"].request.case
         options += f" --inputs={Path(case.input_paths[0]).parent}"
     return CounterexampleRecord(
@@ -298,16 +343,15 @@ def _computing_ops(sides: Outcomes) -> list[str]:
 
 def _rule(rows: list[tuple[object, ...]], examples: list[CounterexampleRecord],
           failed: list[str], evidence: list[MechanismEvidence]) -> Ruling:
+    count = sum(bool(row[6]) for row in rows)
     if examples:
-        plain = [each for each in examples if not each.name.endswith(_PATTERNS)]
-        rest = "" if plain else "; every cell with drawn numbers is bit-exact"
-        return settle(False, f"{len(examples)} of {len(rows)} cells are not bit-exact; "
-                      f"{examples[0].name}: {examples[0].reason}{rest}", [
+        return settle(False, f"{len(examples)} of {count} cells are not bit-exact; "
+                      f"{examples[0].name}: {examples[0].reason}", [
                           each for each in evidence if each.ok] or evidence)
     if failed:
         return ExperimentVerdict.INCONCLUSIVE, (
-            f"{len(failed)} of {len(rows)} cells decide nothing; {failed[0]}")
-    return settle(True, f"all {len(rows)} cells are bit-exact", evidence)
+            f"{len(failed)} of {count} cells decide nothing; {failed[0]}")
+    return settle(True, f"all {count} cells are bit-exact", evidence)
 
 
 def _tick(equal: bool | None) -> str:

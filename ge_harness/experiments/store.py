@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from ge_harness.experiment.store import RunFolder
 from ge_harness.records import serialize
 from ge_harness.records.experiment import ExperimentReport
 
+ALL_FILE = "experiments.json"
+_STEM = "experiment-"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]+")
 
 
@@ -39,12 +41,26 @@ def safe(text: str) -> str:
 
 def report_name(report: ExperimentReport) -> str:
     """Return the file a report is kept in, beside those of other backends."""
-    return f"experiment-{safe(report.backend.name)}.json"
+    return f"{_STEM}{safe(report.backend.name)}.json"
 
 
 def write(folder: RunFolder, report: ExperimentReport) -> Path:
     """Keep a report."""
     return folder.write(report_name(report), serialize.dumps("experiment", report))
+
+
+def report_files(path: Path) -> list[Path]:
+    """Return the files of the reports under a folder, sorted."""
+    return sorted(path.rglob(f"{_STEM}*.json"))
+
+
+def read(file: Path) -> dict[str, Any]:
+    """Return a kept report.
+
+    Raises:
+        UsageError: it cannot be read, or is not ours.
+    """
+    return _read("experiment", file)
 
 
 def read_all(path: Path) -> list[dict[str, Any]]:
@@ -53,8 +69,34 @@ def read_all(path: Path) -> list[dict[str, Any]]:
     Raises:
         UsageError: one of them is not ours.
     """
-    return [serialize.loads("experiment", file.read_text(encoding="utf-8"), file)
-            for file in sorted(path.rglob("experiment-*.json"))]
+    return [read(file) for file in report_files(path)]
+
+
+def write_all(folder: RunFolder, reports: Sequence[Mapping[str, Any]],
+              skipped: Sequence[str]) -> None:
+    """Keep what a call found, and what it could not begin."""
+    folder.write(ALL_FILE, serialize.dumps("experiments", {
+        "experiments": list(reports), "skipped": list(skipped)}))
+
+
+def read_skipped(path: Path) -> list[str]:
+    """Return what the last finished call could not begin, [] where none finished.
+
+    Raises:
+        UsageError: the file is not ours.
+    """
+    file = path / ALL_FILE
+    if not file.is_file():
+        return []
+    return [str(line) for line in _read("experiments", file).get("skipped") or ()]
+
+
+def _read(kind: str, file: Path) -> dict[str, Any]:
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot read it: {error}") from error
+    return serialize.loads(kind, text, file)
 
 
 def load(path: str) -> np.ndarray:

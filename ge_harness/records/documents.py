@@ -103,8 +103,8 @@ KINDS = (
          RunsDocument),
     Kind("experiment", "`experiment --json`; also `experiment-BACKEND.json` in the "
          "folder of an experiment", ExperimentReport),
-    Kind("experiments", "`experiment --json` of several experiments or backends",
-         ExperimentsDocument),
+    Kind("experiments", "`experiment --json` of several experiments or backends; also "
+         "`experiments.json` in the folder of a call", ExperimentsDocument),
     Kind("compare", "`compare --json`", CompareDocument),
     Kind("inspect", "`inspect --json`", InspectDocument),
     Kind("passes", "`passes --json`", PassesDocument),

@@ -89,6 +89,7 @@ class FigureRecord:
         x: places on the horizontal axis.
         series: name -> heights, as many as places.
         log_x: the horizontal axis is logarithmic.
+        x_names: what stands at each place, () where the places are numbers.
     """
 
     title: str
@@ -98,6 +99,7 @@ class FigureRecord:
     x: tuple[float, ...]
     series: Mapping[str, tuple[float, ...]]
     log_x: bool = False
+    x_names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

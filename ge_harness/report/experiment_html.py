@@ -31,10 +31,10 @@ def render(reports: Sequence[Mapping[str, Any]], skipped: Sequence[str] = ()) ->
         figure=lambda item: page.markup(figure(item)),
         cell=lambda value: plain.number(experiment_text.cell(value)),
         plots=_can_plot(), extra=page.EXTRA)
-    ids = sorted({report["id"] for report in reports})
+    columns, rows = experiment_text.side_by_side(reports)
     return str(environment.get_template("experiment.html").render(
         reports=sorted(reports, key=lambda r: (r["id"], r["backend"]["name"])),
-        ids=ids, skipped=list(skipped)))
+        columns=columns, rows=rows, skipped=list(skipped)))
 
 
 def figure(item: Mapping[str, Any]) -> str:
@@ -76,6 +76,12 @@ def _draw(axes: Any, item: Mapping[str, Any]) -> None:
             axes.plot(x, y, label=_text(name), color=color)
     if item["log_x"]:
         axes.set_xscale("log")
+    names = item.get("x_names") or ()
+    if names:
+        middle = width * (len(item["series"]) - 1) / 2
+        axes.set_xticks([float(each) + middle for each in item["x"]])
+        axes.set_xticklabels([_text(name) for name in names], rotation=20, ha="right",
+                             fontsize=8)
 
 
 def _text(text: str) -> str:

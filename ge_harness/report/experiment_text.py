@@ -14,8 +14,30 @@ def text(reports: Sequence[Document]) -> str:
     """Return the table of claims, and each experiment in full."""
     parts = [experiment_text(report) for report in reports]
     if len(reports) != 1:
-        parts.insert(0, "claims\n" + claims(reports))
+        columns, rows = side_by_side(reports)
+        parts.insert(0, "verdicts\n" + table(columns, rows, widest=60) + "claims\n"
+                     + claims(reports))
     return "\n".join(parts)
+
+
+def side_by_side(reports: Sequence[Document]
+                 ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return headings and rows of the verdicts: one row a claim, one column a backend.
+
+    Several verdicts of one experiment on one backend, as a grid gives them, stand in
+    one cell.
+    """
+    names = list(dict.fromkeys(each["backend"]["name"] for each in reports))
+    labels = {each["backend"]["name"]: each["backend"]["name"] + emulated(each)
+              for each in reports}
+    found: dict[tuple[str, str], list[str]] = {}
+    for each in reports:
+        found.setdefault((each["id"], each["backend"]["name"]), []).append(
+            each["verdict"])
+    claimed = {each["id"]: each["title"] for each in reports}
+    return (("id", "claim about", *(labels[name] for name in names)), tuple(
+        (id_, claimed[id_], *(", ".join(dict.fromkeys(found.get((id_, name), ["-"])))
+                              for name in names)) for id_ in sorted(claimed)))
 
 
 def claims(reports: Sequence[Document]) -> str:
@@ -44,8 +66,10 @@ def experiment_text(report: Document) -> str:
              f"{each['found']}" for each in report["evidence"][:24]]
     parts.append("".join(printable(line, 300) + "\n"
                          for line in ("evidence", *shown)))
+    word = ("counter-example" if report["verdict"] == "refuted"
+            else "beside the verdict:")
     for each in report["counterexamples"]:
-        parts.append(printable(f"counter-example {each['name']}: {each['reason']}") +
+        parts.append(printable(f"{word} {each['name']}: {each['reason']}") +
                      (f"\n  {printable(each['command'])}\n" if each["command"]
                       else "\n"))
     limits = "".join(f"limit: {printable(each)}\n" for each in report["limits"])

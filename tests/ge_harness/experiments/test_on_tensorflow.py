@@ -126,10 +126,30 @@ def test_a_broadcast_that_promotes_is_a_counterexample_with_its_reason(
     monkeypatch.setattr(movement, "COMBINED", ())
     monkeypatch.setattr(movement, "SINGLE", ("reshape",))
     report = movement.run(bench(tmp_path, subgraphs=(str(PROMOTING),)))
-    assert [row[4] for row in report.table.rows] == ["yes"] * 15 + ["NO"]
+    exact = [row[4] for row in report.table.rows if row[6]]
+    assert exact == ["yes"] * 15 + ["NO"]
     assert report.verdict is REFUTED
     assert "Cast" in report.counterexamples[0].op
     assert "promotion" in report.counterexamples[0].reason
+
+
+def test_lost_nan_payloads_are_shown_and_do_not_decide(tmp_path, monkeypatch):
+    tensorflow = pytest.importorskip("tensorflow")
+    if not tensorflow.__version__.startswith("2.21"):
+        pytest.skip("TensorFlow 2.21's XLA converts bfloat16 where it moves it")
+    monkeypatch.setattr(movement, "COMBINED", ())
+    monkeypatch.setattr(movement, "SINGLE", ("concat",))
+    report = movement.run(bench(tmp_path, dtype="bfloat16"))
+    shown = [row for row in report.table.rows if not row[6]]
+    assert {row[2] for row in shown} == {"NaN payloads"}
+    lost = [row for row in shown if row[4] == "NO"]
+    assert len(report.counterexamples) == len(lost)
+    assert f"{len(lost)} of {len(shown)} cells with NaN payloads lose" in report.why
+    assert all("payload changed" in each.reason for each in report.counterexamples)
+    special = [row for row in report.table.rows if row[2] == "special values"]
+    assert special
+    assert {row[4] for row in special} == {"yes"}
+    assert report.verdict is HOLDS
 
 
 def test_movement_without_dumps_is_inconclusive(tmp_path, monkeypatch):
