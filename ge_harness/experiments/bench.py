@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
-from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Sequence, Union
 
 import numpy as np
@@ -103,10 +102,11 @@ class Bench:
 
     def built(self, spec: CaseSpec) -> BuiltCase | JobFailure:
         """Build a subgraph, once for all backends."""
-        parts = [Path(spec.source).name, spec.dtype, spec.size or self.options.size,
+        parts = [store.source_key(spec.source), spec.dtype,
+                 spec.size or self.options.size,
                  *(f"{name}={value}" for name, value in spec.variants),
                  *(f"{name}=" + "x".join(map(str, shape))
-                   for name, shape in spec.shapes), f"{len(spec.fetch)}"]
+                   for name, shape in spec.shapes), *spec.fetch]
         root = self.folder.path / "builds" / store.safe("-".join(parts))
         before = finished.built(root)
         if before is not None:
@@ -135,8 +135,9 @@ class Bench:
                     else UsageError)
             raise kind(f"{spec.source}: cannot build the graph: {built.message}")
         shape = "-".join("x".join(map(str, port.spec.shape)) for port in built.inputs)
-        name = "-".join((Path(spec.source).name, built.variant, shape,
-                         f"{spec.sets}sets", tag))
+        name = "-".join((store.source_key(spec.source), built.variant, shape,
+                         f"{spec.sets}sets", f"seed{self.options.seed}",
+                         *spec.fetch, tag))
         where = self.folder.inputs_dir / store.safe(name)
         where.mkdir(parents=True, exist_ok=True)
         for port in built.inputs:

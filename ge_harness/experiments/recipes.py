@@ -99,6 +99,22 @@ RECIPES = (
 )
 
 
+def times(recipe: Recipe, factor: float) -> Recipe:
+    """Return a recipe whose numbers are a factor larger, finite ones kept finite."""
+
+    def change(drawn: np.ndarray, dtype: str, stream: np.random.RandomState
+               ) -> np.ndarray:
+        made = recipe.change(drawn, dtype, stream)
+        form = FLOAT_FORMATS[dtype]
+        most = (2.0 - 2.0 ** (1 - form.precision)) * 2.0 ** form.emax
+        with np.errstate(over="ignore"):
+            scaled = np.clip(made * factor, -most, most)
+        return np.where(np.isfinite(made), scaled, made)
+
+    return Recipe(f"{recipe.name}, times {factor:g}",
+                  f"{recipe.words}; times {factor:g}", change, recipe.wide)
+
+
 def inputs_of(built: BuiltCase, recipe: Recipe, seed: int, sets: int
               ) -> dict[str, np.ndarray]:
     """Return input -> storage [sets, ...]; weights keep their declared range.

@@ -1,8 +1,10 @@
 """The search for inputs on which the fused result is further from float64 than eager.
 
 Not just random: each trial is a recipe for the inputs (cancellation, subnormals, the
-edge of overflow, steep ranges, wide sums). All recipes of one shape run as the sets of
-one job a side, so a search costs a few jobs. A find is made smaller, put down to an
+edge of overflow, steep ranges, wide sums); the recipe that comes closest is then tried
+at other magnitudes, which also tells over which range the candidate is worse. All
+recipes of one shape run as the sets of one job a side, so a search costs a few jobs. A
+find is made smaller, put down to an
 operator where single kernels account for it, and written as a graph file that runs.
 """
 
@@ -18,7 +20,13 @@ from ge_harness.compare.dtypes import widen
 from ge_harness.experiments import case_file, localize, store
 from ge_harness.experiments import statistics as stats
 from ge_harness.experiments.bench import Bench, CaseSpec
-from ge_harness.experiments.recipes import RECIPES, Recipe, inputs_of, wide_shapes
+from ge_harness.experiments.recipes import (
+    RECIPES,
+    Recipe,
+    inputs_of,
+    times,
+    wide_shapes,
+)
 from ge_harness.records.experiment import CounterexampleRecord, ExperimentTable
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import RunSuccess
@@ -30,6 +38,8 @@ _SIDES = ("candidate", "eager", "nodewise", "reference")
 # A find is one input set whose P99 or greatest error is this much greater than eager's
 # and more than half an ULP.
 _WORSE, _LEAST_ULP = 1.05, 0.55
+# Magnitudes that the recipe closest to a find is tried at.
+_FACTORS = (0.5, 2.0, 0.25, 4.0, 0.0625, 16.0)
 # Each attempt to make a find smaller is a build and four runs.
 _ATTEMPTS = 8
 Arrays = Mapping[str, np.ndarray]
@@ -83,11 +93,12 @@ def search(bench: Bench, chains: tuple[str, ...], dtype: str) -> Found:
     examples = []
     for chain in chains:
         trials = _trials(bench, chain, dtype, left)
+        trials += _magnitudes(bench, trials, left - len(trials))
         left -= len(trials)
         rows += [_row(trial) for trial in trials]
         worst = max(trials, key=lambda trial: trial.score, default=None)
         if worst is not None and worst.score > _WORSE:
-            examples.append(_example(bench, worst))
+            examples.append(_example(bench, worst, _reach(worst, trials)))
         bench.say(f"{chain}: {len(trials)} trials of the search")
     return Found(
         ExperimentTable("search: every trial", (
@@ -127,6 +138,32 @@ def _trials(bench: Bench, chain: str, dtype: str, left: int) -> list[Trial]:
                   for name in drawn[0]}
         found += _measure(bench, spec, arrays, recipes, f"search-{label}")
     return found
+
+
+def _magnitudes(bench: Bench, trials: list[Trial], left: int) -> list[Trial]:
+    """Try the recipe that comes closest to a find at other magnitudes."""
+    best = max(trials, key=lambda trial: trial.score, default=None)
+    factors = _FACTORS[:max(0, left)]
+    if best is None or not factors:
+        return []
+    built = bench.built(best.spec)
+    if not isinstance(built, BuiltCase):
+        return []
+    recipes = [times(best.recipe, factor) for factor in factors]
+    drawn = [inputs_of(built, recipe, bench.options.seed, _SETS_A_RECIPE)
+             for recipe in recipes]
+    arrays = {name: np.concatenate([each[name] for each in drawn])
+              for name in drawn[0]}
+    spec = dataclasses.replace(best.spec, sets=_SETS_A_RECIPE * len(recipes))
+    return _measure(bench, spec, arrays, recipes, f"magnitudes-{best.recipe.name}")
+
+
+def _reach(worst: Trial, trials: list[Trial]) -> str:
+    """Say which recipes of the same chain are worse too, and which are not."""
+    worse = [trial.recipe.name for trial in trials if trial.score > _WORSE]
+    rest = len(trials) - len(worse)
+    return (f"worse in {len(worse)} of {len(trials)} trials: {', '.join(worse[:6])}"
+            f"{', and others' if len(worse) > 6 else ''}; not worse in {rest}")
 
 
 def _measure(bench: Bench, spec: CaseSpec, arrays: Arrays, recipes: list[Recipe],
@@ -198,7 +235,7 @@ def figures(side: np.ndarray, reference: np.ndarray, dtype: str
             changed)
 
 
-def _example(bench: Bench, trial: Trial) -> CounterexampleRecord:
+def _example(bench: Bench, trial: Trial, reach: str) -> CounterexampleRecord:
     """Make a find smaller, explain it and write it down."""
     small = _smaller(bench, trial)
     op, reason = localize.blame(bench, small.spec, small.arrays, small.nodewise_equal)
@@ -216,6 +253,7 @@ def _example(bench: Bench, trial: Trial) -> CounterexampleRecord:
         f"{trial.recipe.words}; {ranges}", reason, {
             "recipe, P99 ULP fused": trial.fused[0],
             "recipe, P99 ULP eager": trial.eager[0],
+            "where": reach,
             "worst set, ratio": trial.score if trial.score < 1e6 else "kind changed",
             "smallest case, max ULP fused": small.fused[1],
             "smallest case, max ULP eager": small.eager[1],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import re
 from pathlib import Path
 from typing import Any, Mapping, Sequence
@@ -16,6 +17,7 @@ from ge_harness.records.experiment import ExperimentReport
 
 ALL_FILE = "experiments.json"
 _STEM = "experiment-"
+_LONGEST = 120
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.=-]+")
 
 
@@ -35,8 +37,23 @@ def inner(folder: RunFolder, name: str) -> RunFolder:
 
 
 def safe(text: str) -> str:
-    """Return a text fit for a file name."""
-    return _UNSAFE.sub("_", text)[:120].strip("._") or "part"
+    """Return a text fit for a file name; one too long ends in a digest of all of it."""
+    name = _UNSAFE.sub("_", text)
+    if len(name) > _LONGEST:
+        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+        name = f"{name[:_LONGEST - 13]}-{digest}"
+    return name.strip("._") or "part"
+
+
+def source_key(source: str) -> str:
+    """Return a subgraph's name; for a file, with a digest of what is in it.
+
+    Files of one name in two folders, or a file that changed, are told apart.
+    """
+    path = Path(source)
+    if not path.is_file():
+        return path.name
+    return f"{path.name}-{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
 def report_name(report: ExperimentReport) -> str:
