@@ -25,7 +25,7 @@ from ge_harness.records.run import (
     RunRequest,
     RunSuccess,
 )
-from ge_harness.records.switch import SwitchSetting
+from ge_harness.records.switch import Switch, SwitchSetting
 from ge_harness.records.tensor import Case
 from ge_harness.version import VERSION
 from ge_harness.worker import backend_lookup, launch
@@ -99,6 +99,10 @@ class Bench:
         if not probe.usable:
             raise UnavailableError(
                 f"backend {self.options.backend!r} is not usable here: {probe.reason}")
+
+    def switches(self) -> frozenset[Switch]:
+        """Return what the candidate's compiler can switch off."""
+        return frozenset(self._backend.switches())
 
     def built(self, spec: CaseSpec) -> BuiltCase | JobFailure:
         """Build a subgraph, once for all backends."""

@@ -274,7 +274,8 @@ def _with_search(verdict: ExperimentVerdict, why: str, found: search.Found,
     examples: tuple[CounterexampleRecord, ...] = found.examples
     if not examples:
         return verdict, f"{why}; the search found no counter-example"
-    words = f"{len(examples)} counter-examples found, such as {examples[0].name}"
+    count = f"{len(examples)} counter-example{'s' * (len(examples) > 1)}"
+    words = f"the search found {count}, such as {examples[0].name}"
     if proved and verdict in (ExperimentVerdict.HOLDS, ExperimentVerdict.INCONCLUSIVE):
         return ExperimentVerdict.REFUTED, f"{words}; on the drawn sets: {why}"
     return verdict, f"{why}; {words}"

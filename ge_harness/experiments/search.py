@@ -18,7 +18,6 @@ import numpy as np
 
 from ge_harness.compare.dtypes import widen
 from ge_harness.experiments import case_file, localize, store
-from ge_harness.experiments import statistics as stats
 from ge_harness.experiments.bench import Bench, CaseSpec
 from ge_harness.experiments.recipes import (
     RECIPES,
@@ -27,6 +26,7 @@ from ge_harness.experiments.recipes import (
     times,
     wide_shapes,
 )
+from ge_harness.experiments.worse import KIND_CHANGED, WORSE, figures, score
 from ge_harness.records.experiment import CounterexampleRecord, ExperimentTable
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import RunSuccess
@@ -35,9 +35,6 @@ from ge_harness.records.tensor import Case
 BUDGET = 96
 _SETS_A_RECIPE = 4
 _SIDES = ("candidate", "eager", "nodewise", "reference")
-# A find is one input set whose P99 or greatest error is this much greater than eager's
-# and more than half an ULP.
-_WORSE, _LEAST_ULP = 1.05, 0.55
 # Magnitudes that the recipe closest to a find is tried at.
 _FACTORS = (0.5, 2.0, 0.25, 4.0, 0.0625, 16.0)
 # Each attempt to make a find smaller is a build and four runs.
@@ -50,7 +47,8 @@ class Found(NamedTuple):
 
     Attributes:
         table: every trial.
-        examples: counter-examples, the worst of each chain.
+        examples: counter-examples: of each chain the worst by its errors, and the
+            worst by elements that changed kind.
     """
 
     table: ExperimentTable
@@ -96,9 +94,8 @@ def search(bench: Bench, chains: tuple[str, ...], dtype: str) -> Found:
         trials += _magnitudes(bench, trials, left - len(trials))
         left -= len(trials)
         rows += [_row(trial) for trial in trials]
-        worst = max(trials, key=lambda trial: trial.score, default=None)
-        if worst is not None and worst.score > _WORSE:
-            examples.append(_example(bench, worst, _reach(worst, trials)))
+        for worst in _finds(trials):
+            examples.append(_example(bench, worst, _reach(trials)))
         bench.say(f"{chain}: {len(trials)} trials of the search")
     return Found(
         ExperimentTable("search: every trial", (
@@ -115,7 +112,7 @@ def _row(trial: Trial) -> tuple[object, ...]:
     return (Path(trial.chain).stem, trial.recipe.name, shapes, trial.fused[0],
             trial.eager[0], trial.fused[1], trial.eager[1], trial.fused[2],
             trial.eager[2], trial.nodewise_equal,
-            trial.score if trial.score < 1e6 else "kind", trial.score > _WORSE)
+            trial.score if trial.score < KIND_CHANGED else "kind", trial.score > WORSE)
 
 
 def _trials(bench: Bench, chain: str, dtype: str, left: int) -> list[Trial]:
@@ -158,9 +155,17 @@ def _magnitudes(bench: Bench, trials: list[Trial], left: int) -> list[Trial]:
     return _measure(bench, spec, arrays, recipes, f"magnitudes-{best.recipe.name}")
 
 
-def _reach(worst: Trial, trials: list[Trial]) -> str:
-    """Say which recipes of the same chain are worse too, and which are not."""
-    worse = [trial.recipe.name for trial in trials if trial.score > _WORSE]
+def _finds(trials: list[Trial]) -> list[Trial]:
+    """Return the worst trial by elements that changed kind, and the worst by errors."""
+    by_kind = [trial for trial in trials if trial.score >= KIND_CHANGED]
+    by_error = [trial for trial in trials if WORSE < trial.score < KIND_CHANGED]
+    return [max(group, key=lambda trial: trial.score)
+            for group in (by_kind, by_error) if group]
+
+
+def _reach(trials: list[Trial]) -> str:
+    """Say in which trials of a chain the candidate is worse."""
+    worse = [trial.recipe.name for trial in trials if trial.score > WORSE]
     rest = len(trials) - len(worse)
     return (f"worse in {len(worse)} of {len(trials)} trials: {', '.join(worse[:6])}"
             f"{', and others' if len(worse) > 6 else ''}; not worse in {rest}")
@@ -210,31 +215,6 @@ def run_sides(bench: Bench, spec: CaseSpec, arrays: Arrays, tag: str
             else found), case
 
 
-def score(fused: tuple[float, float, int], eager: tuple[float, float, int]) -> float:
-    """Return how much worse one side is than another on one set.
-
-    The greater of the ratios of P99 and of the greatest error; changes of kind come
-    before all.
-    """
-    if fused[2] != eager[2]:
-        return 1e6 + fused[2] if fused[2] > eager[2] else 0.0
-    return max([0.0, *(mine / max(other, 2.0**-12)
-                       for mine, other in zip(fused[:2], eager[:2])
-                       if mine > _LEAST_ULP)])
-
-
-def figures(side: np.ndarray, reference: np.ndarray, dtype: str
-            ) -> tuple[float, float, int]:
-    """Return P99 and greatest ULP error, and how many elements changed kind."""
-    found = stats.measured(side, reference, dtype)
-    errors = np.sort(stats.ulp_errors(side, reference, dtype))
-    changed = 0 if found.valid is None else int(np.count_nonzero(~found.valid))
-    if not errors.size:
-        return 0.0, 0.0, changed
-    return (float(errors[int(np.ceil(0.99 * errors.size)) - 1]), float(errors[-1]),
-            changed)
-
-
 def _example(bench: Bench, trial: Trial, reach: str) -> CounterexampleRecord:
     """Make a find smaller, explain it and write it down."""
     small = _smaller(bench, trial)
@@ -254,7 +234,8 @@ def _example(bench: Bench, trial: Trial, reach: str) -> CounterexampleRecord:
             "recipe, P99 ULP fused": trial.fused[0],
             "recipe, P99 ULP eager": trial.eager[0],
             "where": reach,
-            "worst set, ratio": trial.score if trial.score < 1e6 else "kind changed",
+            "worst set, ratio": (
+                trial.score if trial.score < KIND_CHANGED else "kind changed"),
             "smallest case, max ULP fused": small.fused[1],
             "smallest case, max ULP eager": small.eager[1],
             "smallest case, shapes": " ".join("x".join(map(str, array.shape[1:]))
@@ -293,7 +274,7 @@ def _smaller(bench: Bench, trial: Trial) -> Trial:
             spec = dataclasses.replace(best.spec, shapes=tuple(
                 (name, tuple(array.shape[1:])) for name, array in halves.items()))
             again = _one(bench, spec, halves, f"shrink-{left}", best.recipe)
-            if again is not None and again.score > _WORSE:
+            if again is not None and again.score > WORSE:
                 best, shrunk = again, True
                 break
     return best
@@ -302,13 +283,13 @@ def _smaller(bench: Bench, trial: Trial) -> Trial:
 def _single(bench: Bench, trial: Trial) -> Trial | None:
     """Return the worst set that is worse in a job of its own too."""
     for place in np.argsort(trial.scores)[::-1].tolist():
-        if trial.scores[place] <= _WORSE:
+        if trial.scores[place] <= WORSE:
             break
         arrays = {name: np.asarray(array[place:place + 1])
                   for name, array in trial.arrays.items()}
         found = _one(bench, dataclasses.replace(trial.spec, sets=1), arrays,
                      f"{trial.recipe.name}-{place}", trial.recipe)
-        if found is not None and found.score > _WORSE:
+        if found is not None and found.score > WORSE:
             return found
     return None
 
