@@ -14,7 +14,7 @@ from dumps.errors import DumpError
 from dumps.wire import Message
 
 MOST_AXES = 64
-FORMATS = tuple(
+_FORMAT_WORDS = (
     "NCHW NHWC ND NC1HWC0 FRACTAL_Z NC1C0HWPAD NHWC1C0 FSR_NCHW FRACTAL_DECONV C1HWNC0 "
     "FRACTAL_DECONV_TRANSPOSE FRACTAL_DECONV_SP_STRIDE_TRANS NC1HWC0_C04 FRACTAL_Z_C04 "
     "CHWN FRACTAL_DECONV_SP_STRIDE8_TRANS HWCN NC1KHKWHWC0 BN_WEIGHT FILTER_HWCK "
@@ -23,7 +23,8 @@ FORMATS = tuple(
     "FRACTAL_NZ NCDHW DHWCN NDC1HWC0 FRACTAL_Z_3D CN NC DHWNC FRACTAL_Z_3D_TRANSPOSE "
     "FRACTAL_ZN_LSTM FRACTAL_Z_G RESERVED ALL NULL ND_RNN_BIAS FRACTAL_ZN_RNN NYUV "
     "NYUV_A NCL FRACTAL_Z_WINO C1HWC0 FRACTAL_NZ_C0_16 FRACTAL_NZ_C0_32 "
-    "FRACTAL_NZ_C0_2 FRACTAL_NZ_C0_4 FRACTAL_NZ_C0_8".split())
+    "FRACTAL_NZ_C0_2 FRACTAL_NZ_C0_4 FRACTAL_NZ_C0_8")
+FORMATS = tuple(_FORMAT_WORDS.split())
 # The fields that inputs and outputs share; buffers and spaces have 1 type, 3 size.
 _INPUT = {"size": 5, "origin_shape": 6, "sub_format": 7, "address": 8}
 _OUTPUT = {"size": 6, "origin_shape": 7, "sub_format": 8, "address": 9, "original": 4}

@@ -69,7 +69,8 @@ def to_plain(array: np.ndarray, format: str, origin_shape: Sequence[int] | None,
     shape = tuple(origin_shape)
     if format == "FRACTAL_NZ":
         return _from_nz(array, shape, origin_format)
-    fits = [each for each in _TARGETS[format] if _fits(array.shape, format, each, shape)]
+    fits = [each for each in _TARGETS[format]
+            if _fits(array.shape, format, each, shape)]
     if origin_format in fits:
         fits = [origin_format]
     if len(fits) != 1:
@@ -131,7 +132,7 @@ def _fits(dumped: tuple[int, ...], format: str, target: str, shape: tuple[int, .
 
 
 def _covers(outer: int, inner: int, length: int) -> bool:
-    """Say whether `outer` blocks of `inner` are what `length` elements are padded to."""
+    """Say whether `length` elements are padded to `outer` blocks of `inner`."""
     return inner > 0 and outer == -(-length // inner)
 
 

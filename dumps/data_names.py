@@ -1,6 +1,6 @@
-"""What the names of data-dump files say: operator, task, stream, time, item.
+r"""What the names of data-dump files say: operator, task, stream, time, item.
 
-Names are lossy: blank, ".", "/" and "\\" of an operator's name are "_" in them, and a
+Names are lossy: blank, ".", "/" and "\" of an operator's name are "_" in them, and a
 name that is too long is a number that `mapping.csv` of the same folder explains.
 
 Source: reference: tensor_dumps.md sections 3 and 8.
@@ -18,7 +18,7 @@ from dumps.source import shown
 MAPPING = "mapping.csv"
 OVERFLOW_TYPE = "Opdebug"
 IO_WORDS = ("input", "output")
-_ESCAPED = str.maketrans({mark: "_" for mark in " ./\\"})
+_ESCAPED = str.maketrans(dict.fromkeys(" ./\\", "_"))
 # <op type>.<op name>.<task>.<stream>.<time>[.<task type>.<context>.<thread>.<device>]
 _DUMP = re.compile(
     r"(?P<type>[^.]+)\.(?P<op>.+)\.(?P<task>\d{1,10})\.(?P<stream>\d{1,10})\."
