@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ge_harness.cli import exit_codes
-from ge_harness.errors import UnavailableError, UsageError
+from ge_harness.errors import UsageError
 
 if TYPE_CHECKING:
     from ge_harness.compare.folder import PlacesComparison
@@ -19,7 +19,7 @@ HELP = "compare tensors: bits, ULPs, errors, standards"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of cli.md."""
-    parser.add_argument("a", metavar="A", help=".npy, .npz or folder: in doubt")
+    parser.add_argument("a", metavar="A", help=".npy, .npz, data dump or folder: in doubt")
     parser.add_argument("b", metavar="B", help="the same: trusted")
     parser.add_argument("--reference", metavar="R", help="the same: the truth")
     parser.add_argument(
@@ -29,24 +29,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="what raw bits stand for, e.g. bfloat16 for uint16 files")
     parser.add_argument("--values", action="store_true",
                         help="compare values although shapes or dtypes differ")
-    parser.add_argument("--map", metavar="GRAPH", help="graph of A (not built yet)")
-    parser.add_argument("--against-map", metavar="GRAPH",
-                        help="graph of B (not built yet)")
+    parser.add_argument(
+        "--map", metavar="GRAPH", help="dump of the graph of A (ge_proto_*_Build.txt): "
+        "matches fused operators with their original ones")
+    parser.add_argument("--against-map", metavar="GRAPH", help="dump of the graph of B")
     parser.add_argument("--junit", metavar="FILE", help="also write JUnit XML")
     parser.add_argument("--json", action="store_true", help="one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
     """Compare and print; return the exit status."""
-    if args.map or args.against_map:
-        raise UnavailableError("--map and --against-map are not built yet in this "
-                               "version of ge_harness")
     from ge_harness.compare import folder
     from ge_harness.records.comparison import Status, Verdict
 
     plan = folder.Plan(
         Path(args.a), Path(args.b), Path(args.reference) if args.reference else None,
-        tuple(args.standard or ("bits",)), args.dtype, args.values)
+        tuple(args.standard or ("bits",)), args.dtype, args.values,
+        Path(args.map) if args.map else None,
+        Path(args.against_map) if args.against_map else None)
     found = folder.compare_places(plan)
     _show(args, found)
     if args.junit:
@@ -63,14 +63,21 @@ def _show(args: argparse.Namespace, found: PlacesComparison) -> None:
     from ge_harness.compare.folder import places_document
     from ge_harness.records.serialize import dumps
     from ge_harness.report.compare_text import comparison_text, names_text
+    from ge_harness.report.operator_text import first_text, reasons_text, worth_showing
 
     sys.stderr.write(names_text("files that hold no tensor, left out", found.skipped))
     if args.json:
         sys.stdout.write(dumps("compare", places_document(found)))
         return
-    sys.stdout.write(names_text("only in A", found.only_a))
-    sys.stdout.write(names_text("only in B", found.only_b))
-    sys.stdout.write(comparison_text(found.pairs, found.verdict, found.standards))
+    pairs, left_out = list(found.pairs), ""
+    if found.has_operators:
+        sys.stdout.write(first_text(found.first) + reasons_text(found.reasons))
+        pairs, left_out = worth_showing(found.pairs)
+    else:
+        sys.stdout.write(names_text("only in A", found.only_a))
+        sys.stdout.write(names_text("only in B", found.only_b))
+    sys.stdout.write(left_out)
+    sys.stdout.write(comparison_text(pairs, found.verdict, found.standards))
 
 
 def _write_junit(path: Path, found: PlacesComparison) -> None:

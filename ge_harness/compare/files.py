@@ -14,7 +14,7 @@ import numpy as np
 
 from ge_harness.compare.dtypes import Storage, as_storage
 from ge_harness.compare.npy import MAGIC, array_from, map_array, read_header
-from ge_harness.errors import UnavailableError, UsageError
+from ge_harness.errors import UsageError
 
 _LOCAL_HEADER = 30
 _LARGEST_PACKED = 1 << 31
@@ -106,7 +106,6 @@ def match(a: Path, b: Path) -> Matched:
 
     Raises:
         UsageError: a place cannot be read, or nothing belongs together.
-        UnavailableError: a place holds nothing but GE data-dump files.
     """
     if a.is_dir() != b.is_dir() and a.exists() and b.exists():
         raise UsageError(f"cannot compare a folder with a file: {a} and {b}")
@@ -132,7 +131,6 @@ def tensors_in(place: Path) -> tuple[dict[str, TensorFile], tuple[str, ...]]:
 
     Raises:
         UsageError: there is none, or the place cannot be read.
-        UnavailableError: it holds nothing but GE data-dump files.
     """
     if not place.exists():
         raise UsageError(f"{place}: no such file or folder")
@@ -148,12 +146,13 @@ def tensors_in(place: Path) -> tuple[dict[str, TensorFile], tuple[str, ...]]:
             found[name[:-4]] = TensorFile(name[:-4], path)
         elif path.suffix == ".npz":
             found.update((f"{name}:{key}", TensorFile(f"{name}:{key}", path, key))
-                         for key in _member_names(path))
+                         for key in member_names(path))
         else:
             skipped.append(str(path))
     if not found:
         if any(_GE_DUMP.match(Path(path).name) for path in skipped):
-            raise UnavailableError(_dump_text(f"{place}: holds GE data-dump files"))
+            raise UsageError(f"{place}: holds GE data-dump files; expected .npy or "
+                             ".npz (`compare` reads such files)")
         raise UsageError(f"{place}: found no .npy or .npz in it, "
                          f"{len(skipped)} other files")
     return found, tuple(skipped)
@@ -165,13 +164,14 @@ def _tensors_of_file(path: Path, name: str) -> dict[str, TensorFile]:
     if start[:6] == MAGIC:
         return {name: TensorFile(name, path)}
     if start[:2] == b"PK":
-        return {key: TensorFile(key, path, key) for key in _member_names(path)}
+        return {key: TensorFile(key, path, key) for key in member_names(path)}
     if _GE_DUMP.match(path.name):
-        raise UnavailableError(_dump_text(f"{path}: looks like a GE data-dump file"))
+        raise UsageError(f"{path}: is named like a GE data dump; expected a .npy or "
+                         ".npz (`compare` reads such files)")
     if not start:
-        raise UsageError(f"{path}: the file is empty, expected a .npy or .npz")
+        raise UsageError(f"{path}: the file is empty, expected a .npy, .npz or data dump")
     raise UsageError(
-        f"{path}: found {start[:6]!r} at its start, expected a .npy or .npz")
+        f"{path}: found {start[:6]!r} at its start, expected a .npy, .npz or data dump")
 
 
 def _load_npy(path: Path) -> np.ndarray:
@@ -180,7 +180,12 @@ def _load_npy(path: Path) -> np.ndarray:
     return map_array(path, header, 0)
 
 
-def _member_names(path: Path) -> tuple[str, ...]:
+def member_names(path: Path) -> tuple[str, ...]:
+    """Return the names of the arrays in a .npz.
+
+    Raises:
+        UsageError: it cannot be read, or holds none.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             names = [info.filename for info in archive.infolist()]
@@ -238,8 +243,3 @@ def _open(path: Path) -> BinaryIO:
 def _some(names: dict[str, TensorFile]) -> str:
     shown = ", ".join(sorted(names)[:3])
     return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
-
-
-def _dump_text(head: str) -> str:
-    return (f"{head}, which this version cannot read yet; convert them to .npy with "
-            "the vendor's tool and compare those")

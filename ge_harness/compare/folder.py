@@ -11,9 +11,24 @@ from ge_harness.compare.compare import compare_storage, compare_values, verdict_
 from ge_harness.compare.document import pair_document
 from ge_harness.compare.dtypes import SUPPORTED, Storage
 from ge_harness.compare.files import TensorFile, match, tensors_in
+from ge_harness.compare.operator_compare import (
+    Places,
+    Rules,
+    compare_matches,
+    match_places,
+)
+from ge_harness.compare.operator_files import holds_dumps
+from ge_harness.compare.operator_first import first_difference
 from ge_harness.compare.standards import Standard, parse_standard
 from ge_harness.errors import UnknownNameError, UsageError
 from ge_harness.records.comparison import Status, TensorComparison, Verdict
+from ge_harness.records.operators import (
+    FAILING,
+    HARMLESS,
+    FirstDifference,
+    UnmatchedReason,
+)
+from ge_harness.records.serialize import to_plain
 
 
 @dataclass(frozen=True)
@@ -27,6 +42,8 @@ class Plan:
         standards: names of the rules that decide.
         dtype: what raw bits stand for, None where not told.
         values: compare values although shapes or dtypes differ.
+        map: dump of the graph of A, None where there is none.
+        against_map: dump of the graph of B, likewise.
     """
 
     a: Path
@@ -35,6 +52,8 @@ class Plan:
     standards: tuple[str, ...] = ("bits",)
     dtype: str | None = None
     values: bool = False
+    map: Path | None = None
+    against_map: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,10 @@ class PlacesComparison:
         skipped: files that hold no tensor.
         standards: names of the rules that decided.
         verdict: what it comes to.
+        reasons: why operators and tensors have no counterpart, where dumps of operators
+            were compared.
+        first: the first operator that differs, likewise.
+        has_operators: dumps of operators were compared.
     """
 
     pairs: tuple[TensorComparison, ...]
@@ -58,6 +81,9 @@ class PlacesComparison:
     skipped: tuple[str, ...]
     standards: tuple[str, ...]
     verdict: Verdict
+    reasons: tuple[UnmatchedReason, ...] = ()
+    first: FirstDifference | None = None
+    has_operators: bool = False
 
 
 def compare_places(plan: Plan) -> PlacesComparison:
@@ -69,11 +95,14 @@ def compare_places(plan: Plan) -> PlacesComparison:
     Raises:
         UsageError: a place, standard or dtype cannot be used; a single pair that cannot
             be read.
-        UnavailableError: a place holds nothing but GE data-dump files.
     """
     rules = tuple(dict.fromkeys(parse_standard(text) for text in plan.standards))
     if plan.dtype is not None and plan.dtype not in SUPPORTED:
         raise UnknownNameError("dtype", plan.dtype, SUPPORTED)
+    places = (plan.a, plan.b, plan.reference)
+    if plan.map or plan.against_map or any(
+            holds_dumps(place) for place in places if place is not None):
+        return _compare_operators(plan, rules)
     matched = match(plan.a, plan.b)
     truths = tensors_in(plan.reference)[0] if plan.reference else {}
     pairs = []
@@ -94,7 +123,7 @@ def compare_places(plan: Plan) -> PlacesComparison:
                 pair, notes=(*pair.notes, "the reference has no tensor of this name"))
         pairs.append(pair)
     if plan.dtype is not None:
-        _check_told(plan.dtype, pairs)
+        check_told(plan.dtype, pairs)
     unmatched = len(matched.only_a) + len(matched.only_b)
     return PlacesComparison(
         tuple(pairs), tuple((a.source, b.source) for _, a, b in matched.pairs),
@@ -102,17 +131,41 @@ def compare_places(plan: Plan) -> PlacesComparison:
         tuple(rule.name for rule in rules), verdict_of(pairs, unmatched=unmatched))
 
 
+def _compare_operators(plan: Plan, rules: tuple[Standard, ...]) -> PlacesComparison:
+    """Compare dumps of operators, matched by operator or through graphs."""
+    matched = match_places(Places(plan.a, plan.b, plan.reference, plan.map,
+                                  plan.against_map))
+    outcomes = compare_matches(matched, Rules(rules, plan.dtype, plan.values))
+    pairs = [each.pair for each in outcomes]
+    if plan.dtype is not None:
+        check_told(plan.dtype, pairs)
+    reasons = (*matched.a.reasons, *matched.b.reasons)
+    missing = [each for each in reasons if each.reason in FAILING]
+    verdict = verdict_of(pairs, unmatched=len(missing))
+    if verdict is Verdict.AGREES and any(
+            each.reason not in HARMLESS for each in reasons):
+        verdict = Verdict.UNDECIDED
+    only_a, only_b = (tuple(each.name for each in side.reasons if each.has_dump)
+                      for side in (matched.a, matched.b))
+    return PlacesComparison(
+        tuple(pairs), tuple((each.a, each.b) for each in outcomes), only_a, only_b,
+        matched.skipped, tuple(rule.name for rule in rules), verdict, reasons,
+        first_difference(matched.a, matched.b, outcomes), True)
+
+
 def places_document(found: PlacesComparison) -> dict[str, Any]:
     """Return the body of a JSON document of the kind `compare`."""
     return {
         "pairs": [pair_document(pair, a=a, b=b)
                   for pair, (a, b) in zip(found.pairs, found.sources)],
-        "unmatched": {"a": list(found.only_a), "b": list(found.only_b)},
+        "unmatched": {"a": list(found.only_a), "b": list(found.only_b),
+                      "reasons": to_plain(found.reasons)},
+        "first_difference": to_plain(found.first),
         "skipped": list(found.skipped), "standards": list(found.standards),
         "verdict": found.verdict.value}
 
 
-def _check_told(dtype: str, pairs: list[TensorComparison]) -> None:
+def check_told(dtype: str, pairs: list[TensorComparison]) -> None:
     """Refuse a --dtype that no tensor was read as, so that it is no silent no-op."""
     found = {name for pair in pairs for name in (pair.dtype, pair.b_dtype) if name}
     if found and dtype not in found:

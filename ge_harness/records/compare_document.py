@@ -20,6 +20,7 @@ from ge_harness.records.comparison import (
     UlpSummary,
     Verdict,
 )
+from ge_harness.records.operators import FirstDifference, UnmatchedReason
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,11 @@ class CompareDocument:
     """What `compare` prints.
 
     Attributes:
-        pairs: every pair of tensors, sorted by name.
+        pairs: every pair of tensors, sorted by name; in order of execution where a
+            graph was given.
         unmatched: tensors that only one side has.
+        first_difference: the first operator that differs, where dumps of operators were
+            compared; None where none does.
         skipped: files that hold no tensor.
         standards: names of the rules that decided.
         verdict: what it comes to.
@@ -36,6 +40,7 @@ class CompareDocument:
 
     pairs: tuple[ComparePair, ...]
     unmatched: Unmatched
+    first_difference: FirstDifference | None
     skipped: tuple[str, ...]
     standards: tuple[str, ...]
     verdict: Verdict
@@ -48,10 +53,13 @@ class Unmatched:
     Attributes:
         a: names that side b lacks.
         b: names that side a lacks.
+        reasons: why, for every operator and tensor without a counterpart, where dumps
+            of operators were compared; operators without a dump as well.
     """
 
     a: tuple[str, ...]
     b: tuple[str, ...]
+    reasons: tuple[UnmatchedReason, ...]
 
 
 @dataclass(frozen=True)

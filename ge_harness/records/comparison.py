@@ -26,6 +26,8 @@ class Status(enum.Enum):
     """The shapes differ; values are compared only on request."""
     DTYPE_MISMATCH = "dtype_mismatch"
     """The dtypes differ; values are compared only on request."""
+    FORMAT_MISMATCH = "format_mismatch"
+    """The tensors lie in different layouts, for which no exact conversion is known."""
     UNREADABLE = "unreadable"
     """One side could not be read; `notes` says why."""
 

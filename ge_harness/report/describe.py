@@ -35,6 +35,8 @@ def describe(pair: TensorComparison, *, allowed_ulp: int | None = None,
                 f"{list(pair.b_shape)}")
     if pair.status is Status.DTYPE_MISMATCH:
         return f"{name}: dtype {pair.dtype}, {against} has dtype {pair.b_dtype}"
+    if pair.status is Status.FORMAT_MISMATCH:
+        return f"{name}: not compared: {pair.notes[0] if pair.notes else 'layouts'}"
     if pair.status is Status.EQUAL:
         return f"{name}: all {pair.count} elements are equal, bit for bit"
     if pair.status is Status.EQUAL_VALUE:

@@ -1,0 +1,295 @@
+"""Tensors of operators on disk: GE's data dumps, and .npy named after operators.
+
+A folder of dumps is walked whole: folders of times, devices, models and steps may
+lie in between. What cannot be read stays in the list, so that it is not forgotten.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Iterable, Sequence, Tuple, Union
+
+from dumps import DumpError, data_dump, data_names
+from dumps.data_dump import DataDump, DataItem, Loaded
+from dumps.data_names import DataName, escape
+from ge_harness.compare.dtypes import Storage
+from ge_harness.compare.files import TensorFile, member_names
+from ge_harness.errors import UsageError
+
+_TIME_FOLDER = re.compile(r"\d{14}")
+_STAMP = re.compile(r"ge_default_\d{14}")
+Context = Tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class DumpTensor:
+    """One input or output in a data-dump file.
+
+    Attributes:
+        name: what it is called among the tensors of its place.
+        dump: the file.
+        item: which of its items.
+        origin_format: original layout as a graph says, "" where none was given.
+        origin_shape: shape in it, None likewise.
+    """
+
+    name: str
+    dump: DataDump
+    item: DataItem
+    origin_format: str = ""
+    origin_shape: tuple[int, ...] | None = None
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return f"{self.dump.path}:{self.item.kind}.{self.item.index}"
+
+    def loaded(self) -> Loaded:
+        """Map its bytes.
+
+        Raises:
+            UsageError: they cannot be read.
+        """
+        try:
+            return data_dump.load(self.dump, self.item)
+        except DumpError as error:
+            raise UsageError(str(error)) from error
+
+    def load(self, dtype: str | None = None) -> tuple[Storage, tuple[str, ...]]:
+        """Map the tensor as it lies in the file; its dtype is never in doubt."""
+        del dtype
+        found = self.loaded()
+        return (found.array, found.dtype), found.notes
+
+
+@dataclass(frozen=True)
+class BrokenDump:
+    """A file that is named like a dump and cannot be read.
+
+    Attributes:
+        name: what it is called among the tensors of its place.
+        path: the file.
+        problem: why, in one line.
+    """
+
+    name: str
+    path: Path
+    problem: str
+
+    @property
+    def source(self) -> str:
+        """What messages call it."""
+        return str(self.path)
+
+    def load(self, dtype: str | None = None) -> tuple[Storage, tuple[str, ...]]:
+        """Raise what was wrong.
+
+        Raises:
+            UsageError: always.
+        """
+        raise UsageError(self.problem)
+
+
+Tensor = Union[TensorFile, DumpTensor, BrokenDump]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One tensor and whose it is.
+
+    Attributes:
+        tensor: where its values are.
+        op_name: the operator's name as file names spell it.
+        exact_name: the operator's own name, "" where only the escaped one is known.
+        op_type: its type as file names spell it, "" where it is not known.
+        io: "input" or "output".
+        index: number among them.
+        context: device, model and step: the folders it lies in, without times.
+        order: sorts dumps of one operator: time, context, thread.
+        folder: the folder it lies in.
+    """
+
+    tensor: Tensor
+    op_name: str
+    exact_name: str
+    op_type: str
+    io: str
+    index: int
+    context: Context = ()
+    order: tuple[int, int, int] = (0, -1, -1)
+    folder: str = ""
+
+    @property
+    def name(self) -> str:
+        """The tensor's name: operator, "input" or "output", number."""
+        return f"{self.exact_name or self.op_name}.{self.io}.{self.index}"
+
+
+@dataclass(frozen=True)
+class Scan:
+    """The tensors of operators of one place.
+
+    Attributes:
+        place: file or folder.
+        entries: every tensor, in the order of paths.
+        skipped: files that hold no tensor of an operator.
+    """
+
+    place: Path
+    entries: tuple[Entry, ...]
+    skipped: tuple[str, ...] = ()
+
+
+@dataclass
+class _Walk:
+    """What a walk has found so far."""
+
+    root: Path
+    only: Path | None = None
+    entries: list[Entry] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    mappings: dict[Path, dict[str, str]] = field(default_factory=dict)
+
+
+def holds_dumps(place: Path) -> bool:
+    """Say whether a place holds a dump of an operator, as far as names and a look tell.
+
+    A .npy that the vendor's converter named counts: its name holds times and task
+    numbers, by which nothing could be matched.
+    """
+    if not place.is_dir():
+        return is_dump_file(place)
+    return any(_is_operator_name(path) for path in _files(place))
+
+
+def is_dump_file(path: Path) -> bool:
+    """Say whether one file is a data dump by its name or by how it is built."""
+    if path.suffix in (".npy", ".npz"):
+        return False
+    return data_names.parse(path.name) is not None or data_dump.looks_like(path)
+
+
+def scan(place: Path) -> Scan:
+    """Find the tensors of operators at or below a place.
+
+    Raises:
+        UsageError: there is no such place, or it holds none.
+    """
+    if not place.exists():
+        raise UsageError(f"{place}: no such file or folder")
+    found = _Walk(place) if place.is_dir() else _Walk(place.parent, place)
+    for path in _files(place) if place.is_dir() else [place]:
+        _add(found, path)
+    if not found.entries:
+        raise UsageError(f"{place}: found no data dump, .npy or .npz in it, "
+                         f"{len(found.skipped)} other files")
+    return Scan(place, tuple(found.entries), tuple(found.skipped))
+
+
+def reduced(sides: Sequence[Sequence[Entry]]) -> tuple[tuple[Entry, ...], ...]:
+    """Cut the contexts of both sides down to what tells dumps of one side apart.
+
+    Device, model and step are folders, of which each side may hold more or less. What
+    all dumps of a side share says nothing. Where the rest has nothing in common the
+    last folder, the step, decides.
+    """
+    cut = [_without_prefix(side) for side in sides]
+    known = [{entry.context for entry in side} for side in cut]
+    if len(known) < 2 or known[0] & known[1]:
+        return tuple(cut)
+    last = [tuple(replace(entry, context=entry.context[-1:]) for entry in side)
+            for side in sides]
+    known = [{entry.context for entry in side} for side in last]
+    return tuple(last) if known[0] & known[1] else tuple(cut)
+
+
+def _without_prefix(entries: Sequence[Entry]) -> tuple[Entry, ...]:
+    contexts = {entry.context for entry in entries}
+    shortest = min((len(context) for context in contexts), default=0)
+    shared = 0
+    while shared < shortest and len({context[shared] for context in contexts}) == 1:
+        shared += 1
+    return tuple(replace(entry, context=entry.context[shared:]) for entry in entries)
+
+
+def _files(place: Path) -> Iterable[Path]:
+    return (path for path in sorted(place.rglob("*")) if not path.is_dir())
+
+
+def _is_operator_name(path: Path) -> bool:
+    if path.suffix == ".npy":
+        found = data_names.parse_converted(path.stem)
+        return found is not None and found.time_us > 0
+    if path.suffix == ".npz":
+        return False
+    if data_names.is_hashed(path.name):
+        return (path.parent / data_names.MAPPING).is_file() or data_dump.looks_like(
+            path)
+    return data_names.parse(path.name) is not None
+
+
+def _add(found: _Walk, path: Path) -> None:
+    """Add the tensors of one file, or note that it holds none."""
+    name = _original_name(found, path)
+    parsed = data_names.parse(name)
+    if name.endswith(".npy"):
+        _add_array(found, path, TensorFile(path.stem, path), name[:-4])
+    elif name.endswith(".npz"):
+        for member in member_names(path):
+            _add_array(found, path, TensorFile(member, path, member), member)
+    elif parsed is not None and parsed.op_type != data_names.OVERFLOW_TYPE:
+        _add_dump(found, path, parsed)
+    elif parsed is None and (path == found.only or not path.suffix) and (
+            data_dump.looks_like(path)):
+        _add_dump(found, path, DataName("", ""))
+    else:
+        found.skipped.append(str(path))
+
+
+def _original_name(found: _Walk, path: Path) -> str:
+    """Return a file's name as it was before it was found too long."""
+    folder = path.parent
+    if folder not in found.mappings:
+        try:
+            found.mappings[folder] = data_names.read_mapping(folder)
+        except DumpError:
+            found.mappings[folder] = {}
+    original = found.mappings[folder].get(path.name, path.name)
+    return re.split(r"[/\\]", original)[-1] or path.name
+
+
+def _add_array(found: _Walk, path: Path, tensor: TensorFile, stem: str) -> None:
+    parsed = data_names.parse_converted(stem)
+    if parsed is None:
+        parsed = DataName("", escape(stem), io="output")
+    entry = _entry(found, path, parsed, tensor)
+    found.entries.append(replace(entry, io=parsed.io, index=parsed.index))
+
+
+def _add_dump(found: _Walk, path: Path, parsed: DataName) -> None:
+    try:
+        dump = data_dump.read(path)
+    except DumpError as error:
+        broken = BrokenDump(parsed.op_name or path.name, path, str(error))
+        found.entries.append(_entry(found, path, parsed, broken))
+        return
+    owner = parsed
+    if not owner.op_name:
+        owner = replace(parsed, op_name=escape(dump.op_name or path.name))
+    exact = dump.op_name if escape(dump.op_name) == owner.op_name else ""
+    for item in dump.items:
+        if item.kind not in data_names.IO_WORDS or not (item.size or item.shape):
+            continue
+        entry = _entry(found, path, owner, DumpTensor("", dump, item))
+        entry = replace(entry, exact_name=exact, io=item.kind, index=item.index)
+        found.entries.append(replace(entry, tensor=DumpTensor(entry.name, dump, item)))
+
+
+def _entry(found: _Walk, path: Path, owner: DataName, tensor: Tensor) -> Entry:
+    parts = path.parent.relative_to(found.root).parts
+    context = tuple(_STAMP.sub("ge_default", part) for part in parts
+                    if not _TIME_FOLDER.fullmatch(part))
+    return Entry(tensor, owner.op_name, "", owner.op_type, "output", 0, context,
+                 owner.order, str(path.parent))
