@@ -19,7 +19,7 @@ HELP = "compare tensors: bits, ULPs, errors, standards"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of cli.md."""
-    parser.add_argument("a", metavar="A", help=".npy, .npz, data dump or folder: in doubt")
+    parser.add_argument("a", metavar="A", help=".npy, .npz, dump or folder: in doubt")
     parser.add_argument("b", metavar="B", help="the same: trusted")
     parser.add_argument("--reference", metavar="R", help="the same: the truth")
     parser.add_argument(

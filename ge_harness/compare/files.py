@@ -169,7 +169,8 @@ def _tensors_of_file(path: Path, name: str) -> dict[str, TensorFile]:
         raise UsageError(f"{path}: is named like a GE data dump; expected a .npy or "
                          ".npz (`compare` reads such files)")
     if not start:
-        raise UsageError(f"{path}: the file is empty, expected a .npy, .npz or data dump")
+        raise UsageError(f"{path}: the file is empty, expected a .npy, .npz or data "
+                         "dump")
     raise UsageError(
         f"{path}: found {start[:6]!r} at its start, expected a .npy, .npz or data dump")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Iterable, Sequence, Tuple
 
 from dumps.data_names import escape
-from ge_harness.compare.operator_files import Context, Entry
+from ge_harness.compare.operator_files import Context, DumpTensor, Entry
 from ge_harness.compare.operator_graph import Key, Operator, OperatorGraph
 from ge_harness.records.operators import Reason, UnmatchedReason
 
@@ -28,6 +28,7 @@ class Slot:
         index: number among them.
         context: device, model and step, as far as they tell dumps apart.
         entries: its dumps, by time; several from a loop, or from several runs.
+        keys: whose tensor it is, the surest first.
     """
 
     operator: Operator
@@ -35,6 +36,7 @@ class Slot:
     index: int
     context: Context
     entries: tuple[Entry, ...]
+    keys: tuple[Key, ...] = ()
 
     @property
     def name(self) -> str:
@@ -108,14 +110,25 @@ def make_side(word: str, graph: OperatorGraph, entries: Sequence[Entry]) -> Side
             word, entry.name, entry.op_type, reason, words))
     for (place, context, io, index), each in sorted(
             groups.items(), key=lambda item: (item[0][0], item[0][1], item[0][2:])):
-        slot = Slot(owners[place], io, index, context,
-                    tuple(sorted(each, key=lambda entry: entry.order)))
+        held = tuple(sorted(each, key=lambda entry: entry.order))
+        slot = Slot(owners[place], io, index, context, held,
+                    _keys(graph, owners[place], held[0]))
         side.slots.append(slot)
         table = side.outputs if io == "output" else side.inputs
-        for key in graph.keys(owners[place], io, index):
+        for key in slot.keys:
             table.setdefault((context, key), []).append(slot)
             side.contexts.setdefault(key, []).append(context)
     return side
+
+
+def _keys(graph: OperatorGraph, operator: Operator, entry: Entry) -> tuple[Key, ...]:
+    """Return whose tensor it is: as the graph says, then as the dump file says."""
+    keys = graph.keys(operator, entry.io, entry.index)
+    tensor = entry.tensor
+    original = tensor.item.original if isinstance(tensor, DumpTensor) else None
+    if original is not None and original.name:
+        keys += ((escape(original.name), "output", original.index),)
+    return tuple(dict.fromkeys(keys))
 
 
 def match_sides(a: Side, b: Side) -> tuple[Match, ...]:
@@ -133,7 +146,7 @@ def match_sides(a: Side, b: Side) -> tuple[Match, ...]:
         found.append(match)
         used.add(id(match.b))
     for slot in b.slots:
-        if id(slot) not in used and not _is_compared(a, b, slot):
+        if id(slot) not in used and not _is_compared(a, slot):
             _explain(b, a, slot)
     for side, other in ((a, b), (b, a)):
         _explain_undumped(side, other)
@@ -141,7 +154,7 @@ def match_sides(a: Side, b: Side) -> tuple[Match, ...]:
 
 
 def _match(a: Side, b: Side, slot: Slot) -> Match | None:
-    for key in a.graph.keys(slot.operator, slot.io, slot.index):
+    for key in slot.keys:
         place = (slot.context, key)
         mine = a.outputs.get(place, ()) if slot.io == "output" else (slot,)
         others = b.outputs.get(place, ()) or b.inputs.get(place, ())[:1]
@@ -180,12 +193,12 @@ def _chosen(slots: Sequence[Slot], slot: Slot, key: Key) -> Slot | None:
     return None
 
 
-def _is_compared(a: Side, b: Side, slot: Slot) -> bool:
+def _is_compared(a: Side, slot: Slot) -> bool:
     """Say whether an input of side B is a copy of a tensor that was compared."""
     if slot.io != "input":
         return False
     return any((slot.context, key) in table
-               for key in b.graph.keys(slot.operator, slot.io, slot.index)
+               for key in slot.keys
                for table in (a.outputs, a.inputs))
 
 
@@ -197,6 +210,9 @@ def _notes(a: Side, slot: Slot, theirs: Slot, key: Key) -> tuple[str, ...]:
     if slot.io == "output" and theirs.io == "input":
         notes.append(f"side B has no dump of the output; taken from "
                      f"{theirs.name}, which reads it")
+    if key not in a.graph.keys(slot.operator, slot.io, slot.index):
+        notes.append(f"matched by the original operator that the dump file names: "
+                     f"{key[0]}, output {key[2]}")
     return tuple(notes)
 
 
@@ -210,7 +226,7 @@ def _counts(slot: Slot, theirs: Slot) -> str:
 def _explain(side: Side, other: Side, slot: Slot) -> None:
     """Say why a slot has no counterpart."""
     operator = slot.operator
-    key = side.graph.keys(operator, slot.io, slot.index)[0]
+    key = slot.keys[0]
     steps = [] if (slot.context, key) in other.outputs else other.contexts.get(key, [])
     if steps and slot.context not in steps:
         side.unmatched(slot, Reason.NO_STEP, "the other side has dumps of it in "

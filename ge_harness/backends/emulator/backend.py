@@ -27,6 +27,7 @@ from ge_harness.backends.base import (
 from ge_harness.backends.emulator import (
     artifact,
     band,
+    data_dump,
     dump_files,
     evidence,
     front,
@@ -140,6 +141,9 @@ class EmulatorGraph(Compiled):
         self._job_dir = job_dir
         self._folder = ge_request.dumps_dir(job_dir)
         try:
+            if dict(request.options).get("data_dump") == "stats":
+                raise SwitchError("--data-dump=stats: the emulator dumps tensors only; "
+                                  "use --data-dump=tensor")
             if dict(request.options).get("grappler") == "on":
                 raise SwitchError("--grappler=on: the emulator has no TensorFlow in "
                                   "its process to rewrite the graph")
@@ -152,6 +156,7 @@ class EmulatorGraph(Compiled):
         self._compilation = self._compile()
         self._wrote = self._write()
         self._band: tuple[str, ...] = ()
+        self._dump = self._data_dump()
 
     def _compile_options(self, plan: GePlan) -> CompileOptions:
         fusable = self._params.bf16_pointwise_fusable
@@ -185,6 +190,13 @@ class EmulatorGraph(Compiled):
             Path(path).write_text(text, encoding="utf-8")
         return True
 
+    def _data_dump(self) -> data_dump.KernelDump | None:
+        """Return what writes the tensors of every kernel, None where not asked for."""
+        asked = dict(self._request.options).get("data_dump", "")
+        if not asked or self._request.mode is Mode.NODEWISE:
+            return None
+        return data_dump.KernelDump(self._folder / "dump", self._graph.name)
+
     def execute(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run the plan once.
 
@@ -194,7 +206,8 @@ class EmulatorGraph(Compiled):
         """
         plan = self._compilation.plan
         try:
-            found = execute_plan(plan, inputs, self._params)
+            found = execute_plan(plan, inputs, self._params, self._dump)
+            self._dump = None  # the first step only, as asked of GE
             if not self._band and dict(self._request.options).get("ensemble") == "on":
                 self._band = band.spread(plan, inputs, self._params, found)
             return found

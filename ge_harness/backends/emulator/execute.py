@@ -10,7 +10,7 @@ Source: reference: numerics_model.md sections 1 and 2.
 from __future__ import annotations
 
 import dataclasses
-from typing import Mapping, Sequence
+from typing import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from ge_harness.backends.emulator.ir import (
     AscGraph,
     AscRegion,
     Desc,
+    Kernel,
     KernelPlan,
     Node,
     Port,
@@ -37,18 +38,22 @@ from ge_harness.interpreter.errors import EvaluationError
 from ge_harness.interpreter.value import Tensor, is_float, storage_dtype, values
 
 Values = Mapping[Port, Tensor]
+Watch = Callable[[Kernel, Values, Values], None]
+"""Is handed each kernel with what it read and what it gave."""
 _FLOAT_ATTRIBUTES = frozenset(("LeakyRelu", "Axpy"))
 """Operators whose attribute reaches the kernel as a float, not as printed digits."""
 
 
 def execute_plan(plan: KernelPlan, inputs: Mapping[str, np.ndarray],
-                 params: EmulatorParams) -> dict[str, np.ndarray]:
+                 params: EmulatorParams, watch: Watch | None = None
+                 ) -> dict[str, np.ndarray]:
     """Run every kernel of a plan once.
 
     Args:
         plan: of the compilation.
         inputs: name of the case's input -> array; bfloat16 as bits or any package's.
         params: of the model.
+        watch: is told of every kernel, None where nobody asks.
 
     Returns:
         name of the case's output -> array of its dtype; uint16 bits for bfloat16.
@@ -57,14 +62,16 @@ def execute_plan(plan: KernelPlan, inputs: Mapping[str, np.ndarray],
         EvaluationError: an operator is unknown or a node inconsistent.
         GraphRaisedError: a check in the graph failed.
     """
-    return _Execution(plan, params).run(inputs)
+    return _Execution(plan, params, watch).run(inputs)
 
 
 class _Execution:
     """One run: the tensors that are still needed, and how many kernels read each."""
 
-    def __init__(self, plan: KernelPlan, params: EmulatorParams) -> None:
+    def __init__(self, plan: KernelPlan, params: EmulatorParams,
+                 watch: Watch | None = None) -> None:
         self.plan = plan
+        self.watch = watch
         self.params = params
         self.chip = plan.chip if params.chip == "auto" else params.chip
         self.live: dict[Port, Tensor] = {}
@@ -79,6 +86,8 @@ class _Execution:
             for number, kernel in enumerate(self.plan.kernels):
                 found = self._region(kernel) if isinstance(
                     kernel, AscRegion) else self._node(kernel)
+                if self.watch is not None:
+                    self.watch(kernel, self.live, found)
                 self.live.update(found)
                 for port in last.get(number, ()):
                     if port not in kept:
