@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Callable, FrozenSet, Iterator, Optional, Sequence
+from typing import Callable, FrozenSet, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
@@ -33,13 +33,15 @@ class _LimitError(Exception):
     """No more trials are allowed."""
 
 
-def search(names: Sequence[str], agrees: Agrees, plan: Plan | None = None) -> Outcome:
+def search(names: Sequence[str], agrees: Agrees, plan: Plan | None = None,
+           known: Mapping[frozenset[str], bool | None] | None = None) -> Outcome:
     """Find a set of switches that restores agreement, none of which can be spared.
 
     Args:
         names: the switches, the most likely first; none twice.
         agrees: what a trial with these off comes to; asked once a set.
         plan: how to search.
+        known: verdicts that need not be asked for; they are not counted.
 
     Raises:
         ValueError: a name that stands twice, or a chance that is none.
@@ -49,7 +51,9 @@ def search(names: Sequence[str], agrees: Agrees, plan: Plan | None = None) -> Ou
         raise ValueError("a switch stands twice")
     if not 0 <= plan.wrong < 0.5 or not 0 < plan.confidence < 1:
         raise ValueError("expected 0 <= wrong < 0.5 and 0 < confidence < 1")
-    return _Search(tuple(names), agrees, plan).outcome()
+    run = _Search(tuple(names), agrees, plan)
+    run.remember(known or {})
+    return run.outcome()
 
 
 def lower_bound(count: int, size: int) -> int:
@@ -94,6 +98,10 @@ class _Search:
         self._exhaustive = False
         decisions = 4 * max(4, math.ceil(math.log2(len(names) + 1)))
         self._lead = lead_needed(plan.wrong, plan.confidence, decisions)
+
+    def remember(self, known: Mapping[frozenset[str], bool | None]) -> None:
+        """Take verdicts that are known."""
+        self._seen.update(known)
 
     def outcome(self) -> Outcome:
         """Search and return what came of it."""
@@ -281,15 +289,16 @@ class _Search:
                 ) -> tuple[Names, dict[str, bool | None], tuple[Names, ...], bool]:
         """Return the smallest set known, its proof, the other sets, and if none is.
 
-        Only sets within `top`, which agrees, are looked for.
+        Each member is left on with everything else off; where that cannot be asked,
+        because everything off is undecided or is known to hurt, with the rest of `top`,
+        which agrees.
         """
         sets = [found]
         only = True
         try:
             for name in found:
-                rest = tuple(each for each in top if each != name)
-                verdict = self._ask(rest)
-                only = only and verdict is False
+                rest, verdict = self._all_but(name, top)
+                only = only and verdict is False and len(rest) + 1 == len(self._names)
                 if verdict and len(sets) <= _MOST_ALTERNATIVES:
                     other, _ = self._needed(self._descend(rest, 0), {})
                     sets += [other] if other not in sets else []
@@ -301,9 +310,20 @@ class _Search:
             best, needed = self._needed(best, needed)
         return best, needed, tuple(each for each in sets if each != best), only
 
+    def _all_but(self, name: str, top: Names) -> tuple[Names, bool | None]:
+        """Return the largest set without a member that can be judged."""
+        hurts = self._seen.get(frozenset(self._names), True) is not True
+        for source in (top,) if hurts else (self._names, top):
+            rest = tuple(each for each in source if each != name)
+            verdict = self._ask(rest)
+            if verdict is not None:
+                break
+        return rest, verdict
+
     def _why_none(self) -> Status:
-        decided = [trial for trial in self._trials if trial.agrees is not None]
-        return Status.NOTHING_RESTORES if len(decided) > 1 or not self._names else (
+        decided = [off for off, verdict in self._seen.items()
+                   if off and verdict is not None]
+        return Status.NOTHING_RESTORES if decided or not self._names else (
             Status.UNDECIDED)
 
     def _at_limit(self, found: Names | None) -> Outcome:

@@ -82,14 +82,13 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         raise UnavailableError(f"backend {options.backend!r} is not usable here: "
                                f"{probe.reason}; 'doctor --backend={options.backend}' "
                                "says more")
-    finished.claim(folder, options)
-    case = case_inputs.make_case(_build(options, folder), options, folder.inputs_dir)
+    case = make_case(options, folder)
     progress(f"{options.source}: built")
     # Some of it shows only once the graph is there.
     for warning in _announce(backend, options, case).warnings:
         if warning not in planned.warnings:
             say(warning)
-    requests = _requests(options, case)
+    requests = requests_of(options, case)
     outcomes = _outcomes(requests, folder, progress)
     compared = {name: outcome for name, outcome in outcomes.items()
                 if name != DIAGNOSTIC}
@@ -114,6 +113,18 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         versions={"ge_harness": VERSION, "python": platform.python_version(),
                   "numpy": np.__version__},
         artifacts=_artifacts(case, outcomes, folder), explained=explained)
+
+
+def make_case(options: RunOptions, folder: RunFolder) -> Case:
+    """Build the graph and draw its inputs, or take those that are in the folder.
+
+    Raises:
+        UsageError: the subgraph or its inputs cannot be used, or the folder is of
+            another run.
+        UnavailableError: TensorFlow, which builds it, is not usable here.
+    """
+    finished.claim(folder, options)
+    return case_inputs.make_case(_build(options, folder), options, folder.inputs_dir)
 
 
 def _build(options: RunOptions, folder: RunFolder) -> BuiltCase:
@@ -158,7 +169,7 @@ def _announce(backend: Backend, options: RunOptions, case: Case) -> Announcement
         options=options.backend_options))
 
 
-def _requests(options: RunOptions, case: Case) -> dict[str, RunRequest]:
+def requests_of(options: RunOptions, case: Case) -> dict[str, RunRequest]:
     """Return the request of every side, the candidate first."""
     def request(backend: str, mode: Mode, setting: SwitchSetting) -> RunRequest:
         return RunRequest(

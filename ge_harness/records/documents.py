@@ -15,6 +15,7 @@ import sys
 from dataclasses import dataclass
 from typing import Mapping
 
+from ge_harness.records.bisection import Bisection
 from ge_harness.records.compare_document import CompareDocument, ComparePair
 from ge_harness.records.comparison import TensorComparison
 from ge_harness.records.doctor import DoctorReport
@@ -107,6 +108,8 @@ KINDS = (
          "`experiments.json` in the folder of a call", ExperimentsDocument),
     Kind("compare", "`compare --json`", CompareDocument),
     Kind("inspect", "`inspect --json`", InspectDocument),
+    Kind("bisect", "`bisect --json`; also `bisect.json` in the folder of a bisection",
+         Bisection),
     Kind("passes", "`passes --json`", PassesDocument),
     Kind("flags", "`flags --json`", FlagsReport),
     Kind("doctor", "`doctor --json`; also `doctor.json` in what `pack` makes",

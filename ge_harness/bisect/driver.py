@@ -1,0 +1,311 @@
+"""A bisection from what was asked for to its record."""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Callable, Mapping, Sequence
+
+import numpy as np
+
+from ge_harness.bisect import answer, choices, files
+from ge_harness.bisect.command import SCRIPT, CommandOracle
+from ge_harness.bisect.goal import parse_goal
+from ge_harness.bisect.knobs import Knob, Pool
+from ge_harness.bisect.oracle import BackendOracle
+from ge_harness.bisect.reproduce import run_command
+from ge_harness.bisect.search import search
+from ge_harness.bisect.trials import DIR, Answer, Trials
+from ge_harness.errors import UsageError
+from ge_harness.experiment.options import RunOptions
+from ge_harness.experiment.store import RunFolder
+from ge_harness.records.bisection import (
+    BisectFiles,
+    Bisection,
+    BisectRun,
+    BisectVerdict,
+    Reproduction,
+)
+from ge_harness.records.report import BackendLine
+from ge_harness.records.search import Outcome, Plan, Status
+from ge_harness.records.switch import Switch
+from ge_harness.version import VERSION
+
+COMMAND_GOAL = "command"
+SWITCHES_DIR = "switches"
+_MOST_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a bisection was asked for.
+
+    Attributes:
+        options: subgraph, backend, switches to begin with; `source` is "" with a
+            command.
+        goal: when the results count as restored.
+        granularity: "pass" or "op".
+        max_runs: most trials, 0 for no limit.
+        wrong: chance that one answer of a run is wrong.
+        passes: names of the switches to search, () to choose them.
+        command: the user's command, "" for runs of the harness.
+        environ: variables of that command.
+        reason: why this backend.
+        words: of the `run` command with nothing more switched off.
+        repeat_command: the command that repeats the bisection.
+    """
+
+    options: RunOptions
+    goal: str = "bits"
+    granularity: str = "pass"
+    max_runs: int = 0
+    wrong: float = 0.0
+    passes: tuple[str, ...] = ()
+    command: str = ""
+    environ: Mapping[str, str] = field(default_factory=dict)
+    reason: str = ""
+    words: tuple[str, ...] = ()
+    repeat_command: str = ""
+
+
+def bisect(asked: Asked, folder: RunFolder, tell: Callable[[BisectRun], None]
+           ) -> Bisection:
+    """Find the smallest set of switches that reaches the goal.
+
+    Args:
+        asked: what to search.
+        folder: where everything goes; trials that are finished there are not run again.
+        tell: called with each trial as it ends.
+
+    Raises:
+        UsageError: the subgraph, an option or the command cannot be used.
+        UnavailableError: the backend, or the granularity, is not available here.
+    """
+    if asked.command:
+        return _ByCommand(asked, folder, tell).bisection()
+    return _ByRuns(asked, folder, tell).bisection()
+
+
+class _Bisect:
+    """What both kinds of bisection share."""
+
+    goal = COMMAND_GOAL
+    baseline = ""
+    variant = ""
+
+    def __init__(self, asked: Asked, folder: RunFolder,
+                 tell: Callable[[BisectRun], None]) -> None:
+        self.asked = asked
+        self.folder = folder
+        self.knobs: dict[str, Knob] = {}
+        self.notes: list[str] = []
+        self.pool = Pool(())
+        options = dataclasses.replace(
+            asked.options, timeout_s=0.0, asked=(), standard="")
+        self.trials = Trials(folder, self._trial, {
+            "goal": asked.goal if not asked.command else COMMAND_GOAL,
+            "granularity": asked.granularity, "command": asked.command,
+            "passes": asked.passes, "options": options}, tell)
+
+    def _switches(self, names: Sequence[str] | frozenset[str]) -> tuple[Switch, ...]:
+        rank = {name: place for place, name in enumerate(self.knobs)}
+        return tuple(self.knobs[name].switch
+                     for name in sorted(names, key=rank.__getitem__))
+
+    def _trial(self, number: int, off: frozenset[str]) -> Answer:
+        return self.run(number, self._switches(off))
+
+    def run(self, number: int, off: tuple[Switch, ...]) -> Answer:
+        """Run one trial."""
+        raise NotImplementedError
+
+    def choose(self, first: Answer) -> Pool:
+        """Return the switches to search."""
+        raise NotImplementedError
+
+    def more(self) -> Pool | None:
+        """Return the switches again after a search without result, None for no more."""
+        return None
+
+    def backend_line(self) -> BackendLine:
+        """Return the backend as the report names it."""
+        raise NotImplementedError
+
+    def searched(self) -> Outcome:
+        """Search; again with switches that came to light where nothing was found."""
+        first = self.trials.first()
+        if first.agrees is False or self.asked.wrong:
+            self._take(self.choose(first))
+        outcome = self._search({}, 0)
+        for _ in range(_MOST_ROUNDS):
+            if outcome.status not in (Status.NOTHING_RESTORES, Status.UNDECIDED):
+                break
+            before = set(self.knobs)
+            pool = self.more() if self.trials.answers[0][1].agrees is False else None
+            if pool is None or {knob.key for knob in pool.knobs} <= before:
+                break
+            self._take(pool)
+            known = {frozenset(trial.off): trial.agrees for trial in outcome.trials}
+            if self.asked.max_runs and len(known) >= self.asked.max_runs:
+                break
+            later = self._search(known, len(known))
+            outcome = dataclasses.replace(
+                later, trials=outcome.trials + later.trials,
+                search_trials=len(outcome.trials) + later.search_trials)
+        return outcome
+
+    def _take(self, pool: Pool) -> None:
+        self.pool = pool
+        old = self.knobs
+        self.knobs = {knob.key: knob for knob in pool.knobs}
+        self.knobs.update({name: knob for name, knob in old.items()
+                           if name not in self.knobs})
+
+    def _search(self, known: Mapping[frozenset[str], bool | None], spent: int
+                ) -> Outcome:
+        limit = self.asked.max_runs
+        plan = Plan(rungs=self.pool.rungs, wrong=self.asked.wrong,
+                    limit=max(limit - spent, 1) if limit else 0,
+                    seed=self.asked.options.seed)
+        return search(tuple(self.knobs), self.trials, plan, known)
+
+    def bisection(self) -> Bisection:
+        """Search and return the record."""
+        outcome = self.searched()
+        minimal = self._switches(outcome.minimal)
+        told = answer.tell(outcome, self.knobs, self.pool, self.trials)
+        found = told.verdict in (BisectVerdict.PROVED, BisectVerdict.NOT_PROVED)
+        written = BisectFiles()
+        artifacts = {"folder": str(self.folder.path), "trials": DIR}
+        if found:
+            written = files.write(
+                self.asked.options.backend, self.asked.options.setting, minimal,
+                self.folder.path / SWITCHES_DIR, self._chip()).files
+            artifacts["switches"] = SWITCHES_DIR
+        return Bisection(
+            goal=self.goal, granularity=self.asked.granularity,
+            subgraph=self.asked.options.source, variant=self.variant,
+            backend=self.backend_line(), baseline=self.baseline, verdict=told.verdict,
+            why=told.why, runs=self.trials.runs(tuple(self.knobs)),
+            minimal=told.minimal, alternatives=told.alternatives, proof=told.proof,
+            files=written, reproduce=self._flips(outcome) if found else (),
+            set_aside=outcome.set_aside, left_out=dict(self.pool.left_out),
+            switch_count=len(self.knobs),
+            notes=(*told.notes, *self.hints(told.verdict)),
+            seed=self.asked.options.seed, command=self.asked.repeat_command,
+            versions={"ge_harness": VERSION, "python": platform.python_version(),
+                      "numpy": np.__version__}, artifacts=artifacts)
+
+    def hints(self, verdict: BisectVerdict) -> tuple[str, ...]:
+        """Return what else a reader should know."""
+        return ()
+
+    def _chip(self) -> str:
+        return dict(self.asked.options.backend_options).get("chip", "")
+
+    def _flips(self, outcome: Outcome) -> tuple[Reproduction, ...]:
+        """Return the commands for the set, and with each member left on."""
+        found = [Reproduction(self.command(outcome.minimal), True,
+                              "the set is off")]
+        for name, agrees in outcome.needed:
+            rest = tuple(each for each in outcome.minimal if each != name)
+            found.append(Reproduction(self.command(rest), agrees, f"{name} is left on"))
+        return tuple(found)
+
+    def command(self, names: Sequence[str]) -> str:
+        """Return the command that repeats one trial."""
+        raise NotImplementedError
+
+
+class _ByRuns(_Bisect):
+    """Trials are runs of the harness."""
+
+    def __init__(self, asked: Asked, folder: RunFolder,
+                 tell: Callable[[BisectRun], None]) -> None:
+        goal = parse_goal(asked.goal)
+        choices.check_granularity(asked.granularity, asked.options.backend)
+        super().__init__(asked, folder, tell)
+        self.goal = goal.text
+        self._goal = goal
+        self._oracle = BackendOracle(asked.options, goal, folder)
+        self.baseline = self._oracle.baseline
+        self.variant = self._oracle.case.variant
+
+    def run(self, number: int, off: tuple[Switch, ...]) -> Answer:
+        why = self._oracle.unusable()
+        return Answer(None, why) if why else self._oracle.run(number, off)
+
+    def choose(self, first: Answer) -> Pool:
+        if self.asked.passes:
+            return choices.named(self.asked.options.backend, self.asked.passes,
+                                 self._oracle.refused)
+        if self.asked.granularity == "op":
+            return self._oracle.nodes(self.folder.path / first.folder)
+        return self._oracle.passes(self.trials.active())
+
+    def more(self) -> Pool | None:
+        if self.asked.passes or self.asked.granularity == "op":
+            return None
+        return self._oracle.passes(self.trials.active())
+
+    def backend_line(self) -> BackendLine:
+        label, emulated = self._oracle.label()
+        reason = "; ".join(part for part in (self.asked.reason, self._oracle.found)
+                           if part)
+        return BackendLine(self.asked.options.backend, label, reason, emulated)
+
+    def hints(self, verdict: BisectVerdict) -> tuple[str, ...]:
+        if verdict is BisectVerdict.NOTHING_RESTORES and (
+                self._oracle.has_nodewise_bits()):
+            return ("with switches off the candidate has the bits of the nodewise base "
+                    "line: what is left comes from the compiler's kernels for single "
+                    "operators; --baseline=nodewise asks for the passes alone",)
+        return ()
+
+    def command(self, names: Sequence[str]) -> str:
+        words = list(self.asked.words)
+        if self._goal.standard not in ("", "bits"):
+            words.append(f"--standard={self._goal.standard}")
+        return run_command(words, self.asked.options.setting, self._switches(names))
+
+
+class _ByCommand(_Bisect):
+    """Trials are runs of a user's command."""
+
+    def __init__(self, asked: Asked, folder: RunFolder,
+                 tell: Callable[[BisectRun], None]) -> None:
+        super().__init__(asked, folder, tell)
+        self._oracle = CommandOracle(asked.command, asked.environ, folder.path / DIR,
+                                     asked.options.timeout_s)
+
+    def run(self, number: int, off: tuple[Switch, ...]) -> Answer:
+        options = self.asked.options
+        return self._oracle.run(number, options.backend, options.setting, off)
+
+    def choose(self, first: Answer) -> Pool:
+        options = self.asked.options
+        if self.asked.passes:
+            return choices.named(options.backend, self.asked.passes,
+                                 self._refused)
+        if self.asked.granularity == "op":
+            raise UsageError("--granularity=op with --command: nobody knows the "
+                             "operators of your model; name them with "
+                             "--pass=node:NAME, once each")
+        return choices.of_catalogue(options.backend, options.setting, self._refused)
+
+    def _refused(self, switch: Switch) -> str:
+        options = self.asked.options
+        return choices.refused(options.backend, options.setting, switch, self._chip())
+
+    def backend_line(self) -> BackendLine:
+        name = self.asked.options.backend
+        return BackendLine(name, f"your own command, with switches of {name}",
+                           self.asked.reason)
+
+    def command(self, names: Sequence[str]) -> str:
+        for run, _ in self.trials.answers:
+            if frozenset(run.switches) == frozenset(names):
+                return f"sh {Path(run.folder) / SCRIPT}"
+        return ""
