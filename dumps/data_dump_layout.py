@@ -109,7 +109,8 @@ def _from_nz(array: np.ndarray, shape: tuple[int, ...], origin_format: str) -> P
     blocks = array.reshape((count(dumped[:-4]), *dumped[-4:])).transpose(0, 2, 3, 1, 4)
     rows = blocks.reshape(blocks.shape[0], outer_n * inner_n, outer_c * inner_c)
     found = rows[:, :shape[-2], :shape[-1]].reshape(shape)
-    return Plain(found, origin_format if origin_format in _UNTOUCHED else "ND")
+    known = bool(origin_format) and origin_format in _UNTOUCHED
+    return Plain(found, origin_format if known else "ND")
 
 
 def _fits(dumped: tuple[int, ...], format: str, target: str, shape: tuple[int, ...]

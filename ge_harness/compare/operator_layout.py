@@ -63,7 +63,7 @@ def align(a: Tensor, b: Tensor, dtype: str | None) -> Aligned:
     notes = (*left.notes, *right.notes)
     left, right, extra = _without_scalar_axis(left, right)
     notes += extra
-    one, other = left.format, right.format
+    one, other = (_layout(side) for side in (left, right))
     refused = ""
     if one == other and left.refused:
         notes += (f"compared as stored, padding included: {left.refused}",)
@@ -92,6 +92,14 @@ def plain(tensor: Tensor, dtype: str | None) -> tuple[Storage, tuple[str, ...]]:
     return (found.array, found.dtype), (*found.notes, *notes)
 
 
+def _layout(side: _Side) -> str:
+    """Return a tensor's layout; one of four axes means nothing for another number."""
+    named = side.format in _LAYOUTS and side.format not in _ANY
+    if named and len(side.format) != side.array.ndim:
+        return "ND"
+    return side.format
+
+
 def _load(tensor: Tensor, dtype: str | None) -> _Side:
     if not isinstance(tensor, DumpTensor):
         (array, name), notes = tensor.load(dtype)
@@ -102,7 +110,8 @@ def _load(tensor: Tensor, dtype: str | None) -> _Side:
     if item.has_origin_shape:
         shape = item.origin_shape
     origin = tensor.origin_format
-    if not origin and item.original is not None:
+    # A format that the file leaves out reads as NCHW: that proves nothing.
+    if not origin and item.original is not None and item.original.format != "NCHW":
         origin = item.original.format
     found: Plain = to_plain(loaded.array, item.format, shape, origin)
     notes = loaded.notes

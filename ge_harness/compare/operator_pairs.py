@@ -240,17 +240,20 @@ def _explain(side: Side, other: Side, slot: Slot) -> None:
         side.unmatched(slot, Reason.NO_COUNTERPART,
                        "the other side has no tensor of this name")
         return
-    reason, words = _why(side, other, operator, key)
+    reason, words = _why(side, other, slot, key)
     side.unmatched(slot, reason, words)
 
 
-def _why(side: Side, other: Side, operator: Operator, key: Key) -> tuple[Reason, str]:
+def _why(side: Side, other: Side, slot: Slot, key: Key) -> tuple[Reason, str]:
     """Say why a tensor of an operator has no counterpart, from the graphs."""
+    operator = slot.operator
+    source = side.graph.reads(operator, slot.index) if slot.io == "input" else None
     given = other.graph.giving(key)
     fused = other.graph.fused.get(key[0])
-    if given and given[0].is_never_dumped:
-        return Reason.NEVER_DUMPED, (f"{given[0].name} gives it; operators of type "
-                                     f"{given[0].type} are never dumped")
+    for giver in (*given[:1], *([source[0]] if source else [])):
+        if giver.is_never_dumped:
+            return Reason.NEVER_DUMPED, (f"{giver.name} gives it; operators of type "
+                                         f"{giver.type} are never dumped")
     if given:
         return Reason.COUNTERPART_NOT_DUMPED, f"{given[0].name} gives it, no dump of it"
     if fused is not None and len(fused.originals) > 1:
