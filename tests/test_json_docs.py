@@ -303,7 +303,20 @@ def test_comparisons_are_described_and_keep_the_contract(arrays):
     assert {pair["status"] for pair in pairs.values()} == {
         "equal", "differs", "kind_mismatch", "shape_mismatch", "dtype_mismatch",
         "unreadable"}
-    assert document["unmatched"] == {"a": ["extra_a"], "b": ["extra_b"]}
+    assert document["unmatched"] == {"a": ["extra_a"], "b": ["extra_b"], "reasons": []}
+
+
+def test_comparisons_of_operators_are_described_and_keep_the_contract(tmp_path):
+    from tests.ge_harness.compare.operator_folders import fused_pair
+
+    a, b, graph_a, graph_b = fused_pair(tmp_path, off=1e-3)
+    status, document = _told("compare", a, b, f"--map={graph_a}",
+                             f"--against-map={graph_b}")
+    assert status == 1
+    for path in CONTRACT["compare"].split():
+        assert _has(document, path.split(".")), path
+    assert document["unmatched"]["reasons"]
+    assert document["first_difference"]["operator"] == "autofuse_4"
 
 
 def test_a_nan_is_a_string_and_its_distance_is_null(arrays):

@@ -16,6 +16,7 @@ from dumps.data_dump import DataDump, DataItem, Loaded
 from dumps.data_names import DataName, escape
 from ge_harness.compare.dtypes import Storage
 from ge_harness.compare.files import TensorFile, member_names
+from ge_harness.compare.npy import MAGIC
 from ge_harness.errors import UsageError
 
 _TIME_FOLDER = re.compile(r"\d{14}")
@@ -234,9 +235,11 @@ def _add(found: _Walk, path: Path) -> None:
     """Add the tensors of one file, or note that it holds none."""
     name = _original_name(found, path)
     parsed = data_names.parse(name)
-    if name.endswith(".npy"):
-        _add_array(found, path, TensorFile(path.stem, path), name[:-4])
-    elif name.endswith(".npz"):
+    kind = _array_kind(name, path) if path == found.only else path.suffix
+    if kind == ".npy" or name.endswith(".npy"):
+        stem = name[:-4] if name.endswith(".npy") else name
+        _add_array(found, path, TensorFile(stem, path), stem)
+    elif kind == ".npz" or name.endswith(".npz"):
         for member in member_names(path):
             _add_array(found, path, TensorFile(member, path, member), member)
     elif parsed is not None and parsed.op_type != data_names.OVERFLOW_TYPE:
@@ -246,6 +249,17 @@ def _add(found: _Walk, path: Path) -> None:
         _add_dump(found, path, DataName("", ""))
     else:
         found.skipped.append(str(path))
+
+
+def _array_kind(name: str, path: Path) -> str:
+    """Return what a file that was given by hand is, by its first bytes."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(6)
+    except OSError:
+        return Path(name).suffix
+    return {MAGIC: ".npy", b"PK\x03\x04": ".npz"}.get(
+        start if start == MAGIC else start[:4], "")
 
 
 def _original_name(found: _Walk, path: Path) -> str:

@@ -225,7 +225,6 @@ def _counts(slot: Slot, theirs: Slot) -> str:
 
 def _explain(side: Side, other: Side, slot: Slot) -> None:
     """Say why a slot has no counterpart."""
-    operator = slot.operator
     key = slot.keys[0]
     steps = [] if (slot.context, key) in other.outputs else other.contexts.get(key, [])
     if steps and slot.context not in steps:

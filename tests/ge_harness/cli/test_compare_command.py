@@ -56,7 +56,7 @@ def test_json_is_one_document_alone_on_stdout(files):
     document = json.loads(found.stdout)
     assert document["schema"] == "ge_harness/compare/1"
     assert document["verdict"] == "agrees"
-    assert document["unmatched"] == {"a": [], "b": []}
+    assert document["unmatched"] == {"a": [], "b": [], "reasons": []}
     pair = document["pairs"][0]
     assert (pair["status"], pair["shape"], pair["dtype"]) == ("differs", [3, 4],
                                                                "float32")
@@ -75,8 +75,8 @@ def test_json_is_one_document_alone_on_stdout(files):
     (["a.npy", "a.npy", "--dtype=bfloat16"], 2, "float32"),
     (["a.npy"], 2, "B"),
     (["a.npy", "a.npy", "--refrence=x"], 2, "--reference"),
-    (["a.npy", "a.npy", "--map=g.txt"], 3, "not built yet"),
-    (["a.npy", "a.npy", "--against-map=g.txt"], 3, "not built yet"),
+    (["a.npy", "a.npy", "--map=g.txt"], 2, "g.txt: found 'No such file"),
+    (["a.npy", "a.npy", "--against-map=a.npy"], 2, "cannot read the graph"),
     (["a.npy", "a.npy", "--junit=no/such/folder.xml"], 2, "cannot write"),
 ])
 def test_a_wrong_request_is_one_line_with_its_status(files, words, status, text):
