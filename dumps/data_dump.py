@@ -107,9 +107,7 @@ def read(path: str | Path) -> DataDump:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise DumpError(path, 0, shown(reason), "a readable file") from error
-    found = _parse(header, path)
-    items, notes = _place(found.items, _LENGTH + len(header), size)
-    return replace(found, items=items, notes=notes)
+    return _parse(header, path, size)
 
 
 def looks_like(path: str | Path) -> bool:
@@ -199,22 +197,18 @@ def _header(stream: BinaryIO, path: Path, size: int) -> bytes:
     return header
 
 
-def _parse(header: bytes, path: Path) -> DataDump:
-    """Read the message DumpData."""
+def _parse(header: bytes, path: Path, size: int) -> DataDump:
+    """Read the message DumpData of a file of `size` bytes."""
     message = Message(header, path, _LENGTH)
-    found = DataDump(str(path))
+    texts = {1: "", 6: "", 9: ""}
     items: dict[str, list[DataItem]] = {kind: [] for kind in _ORDER}
     attributes: list[tuple[str, str]] = []
-    total = 0
+    total = time_us = 0
     for number, _, value, at in message.fields():
-        if number == 1:
-            found = replace(found, version=message.text(value, at))
+        if number in texts:
+            texts[number] = message.text(value, at)
         elif number == 2:
-            found = replace(found, time_us=message.number(value, at))
-        elif number == 6:
-            found = replace(found, op_name=message.text(value, at))
-        elif number == 9:
-            found = replace(found, message=message.text(value, at))
+            time_us = message.number(value, at)
         elif number in _KINDS or number == 7:
             total += 1
             if total > MOST_ITEMS:
@@ -226,8 +220,10 @@ def _parse(header: bytes, path: Path) -> DataDump:
             else:
                 kind = _KINDS[number]
                 items[kind].append(read_item(child, kind, len(items[kind])))
-    ordered = tuple(item for kind in _ORDER for item in items[kind])
-    return replace(found, items=ordered, attributes=tuple(attributes))
+    placed, notes = _place(tuple(item for kind in _ORDER for item in items[kind]),
+                           _LENGTH + len(header), size)
+    return DataDump(str(path), texts[1], time_us, texts[6], placed, tuple(attributes),
+                    texts[9], notes)
 
 
 def _attribute(message: Message) -> tuple[str, str]:

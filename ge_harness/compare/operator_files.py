@@ -6,10 +6,11 @@ lie in between. What cannot be read stays in the list, so that it is not forgott
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Iterable, Sequence, Tuple, Union
+from typing import Iterator, Sequence, Tuple, Union
 
 from dumps import DumpError, data_dump, data_names
 from dumps.data_dump import DataDump, DataItem, Loaded
@@ -152,6 +153,7 @@ class _Walk:
     entries: list[Entry] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     mappings: dict[Path, dict[str, str]] = field(default_factory=dict)
+    contexts: dict[Path, Context] = field(default_factory=dict)
 
 
 def holds_dumps(place: Path) -> bool:
@@ -215,8 +217,10 @@ def _without_prefix(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(replace(entry, context=entry.context[shared:]) for entry in entries)
 
 
-def _files(place: Path) -> Iterable[Path]:
-    return (path for path in sorted(place.rglob("*")) if not path.is_dir())
+def _files(place: Path) -> Iterator[Path]:
+    for folder, inner, names in os.walk(str(place)):
+        inner.sort()
+        yield from (Path(folder) / name for name in sorted(names))
 
 
 def _is_operator_name(path: Path) -> bool:
@@ -278,32 +282,37 @@ def _add_array(found: _Walk, path: Path, tensor: TensorFile, stem: str) -> None:
     parsed = data_names.parse_converted(stem)
     if parsed is None:
         parsed = DataName("", escape(stem), io="output")
-    entry = _entry(found, path, parsed, tensor)
-    found.entries.append(replace(entry, io=parsed.io, index=parsed.index))
+    found.entries.append(Entry(
+        tensor, parsed.op_name, "", parsed.op_type, parsed.io, parsed.index,
+        _context(found, path), parsed.order, str(path.parent)))
 
 
 def _add_dump(found: _Walk, path: Path, parsed: DataName) -> None:
+    context, folder = _context(found, path), str(path.parent)
     try:
         dump = data_dump.read(path)
     except DumpError as error:
-        broken = BrokenDump(parsed.op_name or path.name, path, str(error))
-        found.entries.append(_entry(found, path, parsed, broken))
+        name = parsed.op_name or escape(path.name)
+        found.entries.append(Entry(
+            BrokenDump(name, path, str(error)), name, "", parsed.op_type, "output", 0,
+            context, parsed.order, folder))
         return
-    owner = parsed
-    if not owner.op_name:
-        owner = replace(parsed, op_name=escape(dump.op_name or path.name))
-    exact = dump.op_name if escape(dump.op_name) == owner.op_name else ""
+    name = parsed.op_name or escape(dump.op_name or path.name)
+    exact = dump.op_name if escape(dump.op_name) == name else ""
     for item in dump.items:
         if item.kind not in data_names.IO_WORDS or not (item.size or item.shape):
             continue
-        entry = _entry(found, path, owner, DumpTensor("", dump, item))
-        entry = replace(entry, exact_name=exact, io=item.kind, index=item.index)
-        found.entries.append(replace(entry, tensor=DumpTensor(entry.name, dump, item)))
+        tensor = DumpTensor(f"{exact or name}.{item.kind}.{item.index}", dump, item)
+        found.entries.append(Entry(
+            tensor, name, exact, parsed.op_type, item.kind, item.index, context,
+            parsed.order, folder))
 
 
-def _entry(found: _Walk, path: Path, owner: DataName, tensor: Tensor) -> Entry:
-    parts = path.parent.relative_to(found.root).parts
-    context = tuple(_STAMP.sub("ge_default", part) for part in parts
-                    if not _TIME_FOLDER.fullmatch(part))
-    return Entry(tensor, owner.op_name, "", owner.op_type, "output", 0, context,
-                 owner.order, str(path.parent))
+def _context(found: _Walk, path: Path) -> Context:
+    """Return the folders a file lies in, without times."""
+    folder = path.parent
+    if folder not in found.contexts:
+        found.contexts[folder] = tuple(
+            _STAMP.sub("ge_default", part) for part in folder.relative_to(
+                found.root).parts if not _TIME_FOLDER.fullmatch(part))
+    return found.contexts[folder]
