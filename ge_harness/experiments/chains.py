@@ -13,16 +13,14 @@ from typing import Mapping, NamedTuple
 
 import numpy as np
 
-from ge_harness.compare.stats import measure_errors
 from ge_harness.experiments import bench as benches
-from ge_harness.experiments import mechanism, search, store
+from ge_harness.experiments import mechanism, paired, search, store
 from ge_harness.experiments import statistics as stats
 from ge_harness.experiments.bench import Bench, CaseSpec, Outcomes
 from ge_harness.experiments.mechanism import Mechanism
+from ge_harness.experiments.paired import BASES, Paired
 from ge_harness.experiments.verdict import Ruling, all_of, settle
-from ge_harness.records.comparison import ErrorStats
 from ge_harness.records.experiment import (
-    CounterexampleRecord,
     ExperimentReport,
     ExperimentTable,
     ExperimentVerdict,
@@ -37,31 +35,20 @@ CLAIM = ("the accumulated error of the fused result is no greater than that of t
 CHAINS = ("elementwise_chain", "layernorm", "softmax", "matmul_add_layernorm",
           "attention")
 _SETS, _GUARD = 1000, 8
-BASES = ("eager", "nodewise")
-_SIDES = ("candidate", "eager", "nodewise")
-# A bin of the histograms behind the interval of P99 is 1 % wide.
-_RESOLUTION = 1.0101
+_SIDES = ("candidate", *BASES)
 _FIGURE_POINTS = 160
 
 
 class Chain(NamedTuple):
-    """What was computed from one chain's stored outputs.
+    """One chain's stored outputs, compared.
 
     Attributes:
         name: the subgraph.
-        errors: side -> its errors against float64, all sets together.
-        p99: base line -> ratio of P99 ULP, fused over unfused.
-        most: base line -> ratio of the greatest ULP error.
-        same: base line -> share of elements with the fused bits.
-        counts: side -> [bins + 1] histogram of ULP errors.
+        pair: the candidate against both base lines.
     """
 
     name: str
-    errors: Mapping[str, ErrorStats]
-    p99: Mapping[str, stats.Interval]
-    most: Mapping[str, stats.Interval]
-    same: Mapping[str, float]
-    counts: Mapping[str, np.ndarray]
+    pair: Paired
 
 
 def run(bench: Bench) -> ExperimentReport:
@@ -91,41 +78,43 @@ def _requests(bench: Bench, case: Case, name: str, dtype: str, sets: int
 def judge(bench: Bench, outcomes: Mapping[str, Outcomes],
           found: search.Found, dtype: str) -> ExperimentReport:
     """Judge finished runs by their stored outputs and dumps."""
-    rulings, evidence, rows, ratios = [], [], [], []
+    evidence, rows, ratios = [], [], []
+    by_base: dict[str, dict[str, Ruling]] = {base: {} for base in BASES}
     figures: list[FigureRecord] = []
     for name, sides in outcomes.items():
-        seen = mechanism.read(sides["candidate"])
-        proof = _evidence(name, seen, sides)
+        proof = _evidence(name, mechanism.read(sides["candidate"]), sides)
         evidence += proof
         failed = benches.failures({side: sides[side] for side in (
             *_SIDES[:2], "reference")})
         if failed:
-            rulings.append((ExperimentVerdict.INCONCLUSIVE, "; ".join(
-                f"{side} {why}" for side, why in failed.items())))
+            by_base[BASES[0]][name] = ExperimentVerdict.INCONCLUSIVE, "; ".join(
+                f"{side} {why}" for side, why in failed.items())
             continue
         chain = _chain(bench, name, sides)
-        rulings.append(_rule(chain, proof))
+        for base in chain.pair.p99:
+            by_base[base][name] = _rule(chain, base, proof)
         rows += _rows(chain)
-        ratios += _ratio_rows(chain, rulings[-1])
+        ratios += _ratio_rows(chain, by_base)
         figures += _figures(bench, chain, dtype)
-    verdict, why = all_of(rulings, [Path(name).stem for name in outcomes])
-    verdict, why = _with_search(
-        verdict, why, found, all(each.ok for each in evidence))
+    verdict, why = _overall(by_base, found, all(each.ok for each in evidence))
     return ExperimentReport(
         "B", "accumulated error: fused against eager", CLAIM, verdict, why,
         _method(bench, outcomes, dtype), _LIMITS, tuple(evidence),
         ExperimentTable("fused over unfused, ULP errors against float64", (
             "chain", "base line", "same bits", "P99 ratio", "P99 95 % interval",
             "max ratio", "max 95 % interval", "verdict"), tuple(ratios)),
-        benches.NO_BACKEND, more_tables=(
-            ExperimentTable("errors of every side against float64", (
-                "chain", "side", "elements", "P50 abs", "P99 abs", "max abs", "P50 rel",
-                "P99 rel", "max rel", "P50 ULP", "P99 ULP", "max ULP", "kind changed"),
-                tuple(rows)), found.table),
+        benches.NO_BACKEND, more_tables=(_errors(rows), found.table),
         counterexamples=found.examples, figures=tuple(figures), dtype=dtype,
         artifacts={f"{Path(name).stem} {side}": paths
                    for name, sides in outcomes.items()
                    for side, paths in benches.paths_of(bench.folder, sides).items()})
+
+
+def _errors(rows: list[tuple[object, ...]]) -> ExperimentTable:
+    return ExperimentTable("errors of every side against float64", (
+        "chain", "side", "elements", "P50 abs", "P99 abs", "max abs", "P50 rel",
+        "P99 rel", "max rel", "P50 ULP", "P99 ULP", "max ULP", "kind changed"),
+        tuple(rows))
 
 
 _LIMITS = (
@@ -138,51 +127,18 @@ _LIMITS = (
 def _chain(bench: Bench, name: str, sides: Outcomes) -> Chain:
     good = {side: outcome for side, outcome in sides.items()
             if isinstance(outcome, RunSuccess)}
-    dtype = good["candidate"].request.case.outputs[0].spec.dtype
+    case = good["candidate"].request.case
+    dtype = case.outputs[0].spec.dtype
     arrays = {side: store.load(good[side].output_paths[0])
               for side in (*_SIDES, "reference") if side in good}
-    reference = arrays.pop("reference")
-    count = good["candidate"].request.case.set_count
-    errors = {side: measure_errors(array, reference, dtype=dtype)
-              for side, array in arrays.items()}
-    counts, most = {}, {}
-    for side, array in arrays.items():
-        counts[side], most[side] = _per_set(array, reference, dtype, count)
+    if case.set_count == 1:
+        arrays = {side: array[None] for side, array in arrays.items()}
+    pair = paired.compare({side: arrays[side] for side in _SIDES if side in arrays},
+                          arrays["reference"], dtype, bench.options.seed)
     stem = f"B-{bench.options.backend}-{dtype}-{Path(name).stem}"
-    for side in counts:
-        store.save(bench.folder, f"{stem}-{side}-max-ulp-of-each-set", most[side])
-    fused, seed = errors["candidate"], bench.options.seed
-    bases = [side for side in BASES if side in arrays]
-    return Chain(
-        name, errors,
-        {side: stats.bootstrap_p99(
-            counts["candidate"], counts[side], seed,
-            stats.ratio_of(fused.ulp.p99, errors[side].ulp.p99)) for side in bases},
-        {side: stats.bootstrap_max(
-            most["candidate"], most[side], seed,
-            stats.ratio_of(fused.ulp.max, errors[side].ulp.max)) for side in bases},
-        {side: _same(arrays["candidate"], arrays[side]) for side in bases},
-        {side: each.sum(axis=0) for side, each in counts.items()})
-
-
-def _per_set(array: np.ndarray, reference: np.ndarray, dtype: str, count: int
-             ) -> tuple[np.ndarray, np.ndarray]:
-    """Return [sets, bins + 1] histograms and [sets] greatest ULP errors."""
-    sets = array if count > 1 else array[None]
-    truth = reference if count > 1 else reference[None]
-    rows, most = [], []
-    for mine, other in zip(sets, truth):
-        errors = stats.ulp_errors(mine, other, dtype)
-        rows.append(stats.histogram(errors))
-        most.append(errors.max(initial=0.0))
-    return np.stack(rows), np.array(most)
-
-
-def _same(a: np.ndarray, b: np.ndarray) -> float:
-    kind = f"u{a.dtype.itemsize}"
-    equal = np.count_nonzero(np.ascontiguousarray(a).view(kind)
-                             == np.ascontiguousarray(b).view(kind))
-    return equal / max(1, a.size)
+    for side, most in pair.most_of_each.items():
+        store.save(bench.folder, f"{stem}-{side}-max-ulp-of-each-set", most)
+    return Chain(name, pair)
 
 
 def _evidence(name: str, seen: Mechanism, sides: Outcomes) -> list[MechanismEvidence]:
@@ -211,38 +167,29 @@ def _evidence(name: str, seen: Mechanism, sides: Outcomes) -> list[MechanismEvid
     return found
 
 
-def _rule(chain: Chain, proof: list[MechanismEvidence]) -> Ruling:
-    base = next(side for side in BASES if side in chain.p99)
-    p99, most = chain.p99[base], chain.most[base]
-    changed = chain.errors["candidate"].nonfinite.changed
-    before = chain.errors[base].nonfinite.changed
-    words = (f"against {base}: P99 ratio {p99.ratio:.4g} [{p99.low:.4g}, "
-             f"{p99.high:.4g}], max ratio {most.ratio:.4g} [{most.low:.4g}, "
-             f"{most.high:.4g}]")
-    if changed > before:
-        return settle(False, f"{changed} elements changed kind against float64, "
-                      f"{before} on {base}; {words}", proof)
-    if p99.low > _RESOLUTION or most.low > 1.0:
-        return settle(False, words, proof)
-    if p99.high <= _RESOLUTION and most.high <= 1.0 and p99.ratio <= _RESOLUTION:
-        return settle(True, words, proof)
-    return ExperimentVerdict.INCONCLUSIVE, f"the interval holds 1; {words}"
+def _rule(chain: Chain, base: str, proof: list[MechanismEvidence]) -> Ruling:
+    words = f"against {base}: {chain.pair.words(base)}"
+    worse = chain.pair.worse(base)
+    if worse is None:
+        return ExperimentVerdict.INCONCLUSIVE, f"the interval holds 1; {words}"
+    return settle(not worse, words, proof)
 
 
 def _rows(chain: Chain) -> list[tuple[object, ...]]:
     return [(Path(chain.name).stem, side, each.count, each.abs.p50, each.abs.p99,
              each.abs.max, each.rel.p50, each.rel.p99, each.rel.max, each.ulp.p50,
              each.ulp.p99, each.ulp.max, each.nonfinite.changed)
-            for side, each in chain.errors.items()]
+            for side, each in chain.pair.errors.items()]
 
 
-def _ratio_rows(chain: Chain, ruling: Ruling) -> list[tuple[object, ...]]:
+def _ratio_rows(chain: Chain, by_base: Mapping[str, Mapping[str, Ruling]]
+                ) -> list[tuple[object, ...]]:
     rows: list[tuple[object, ...]] = []
-    for place, base in enumerate(chain.p99):
-        p99, most = chain.p99[base], chain.most[base]
-        rows.append((Path(chain.name).stem, base, chain.same[base], p99.ratio,
+    for base, p99 in chain.pair.p99.items():
+        most, verdict = chain.pair.most[base], by_base[base][chain.name][0]
+        rows.append((Path(chain.name).stem, base, chain.pair.same[base], p99.ratio,
                      (p99.low, p99.high), most.ratio, (most.low, most.high),
-                     ruling[0].value if place == 0 else "-"))
+                     verdict.value))
     return rows
 
 
@@ -250,17 +197,17 @@ def _figures(bench: Bench, chain: Chain, dtype: str) -> list[FigureRecord]:
     """Return the CDF and the histogram of one chain's ULP errors."""
     edges = np.concatenate([[stats.EDGES[0] / 1.01], stats.EDGES])
     top = max(int(np.flatnonzero(counts)[-1]) if counts.any() else 0
-              for counts in chain.counts.values()) + 2
+              for counts in chain.pair.counts.values()) + 2
     step = max(1, top // _FIGURE_POINTS)
     places = np.arange(0, min(top, edges.size), step)
     title = f"{bench.options.backend} {dtype}: {Path(chain.name).stem}, "
     x = tuple(edges[places].tolist())
     cumulated = {side: tuple((np.cumsum(counts)[np.minimum(
         places, counts.size - 1)] / max(1, counts.sum())).tolist())
-        for side, counts in chain.counts.items()}
+        for side, counts in chain.pair.counts.items()}
     shares = {side: tuple((np.add.reduceat(counts, places)
                            / max(1, counts.sum())).tolist())
-              for side, counts in chain.counts.items()}
+              for side, counts in chain.pair.counts.items()}
     return [FigureRecord(title + "distribution of errors (CDF)", "lines",
                          "ULP error against float64", "share with at most this", x,
                          cumulated, log_x=True),
@@ -269,16 +216,28 @@ def _figures(bench: Bench, chain: Chain, dtype: str) -> list[FigureRecord]:
                          log_x=True)]
 
 
-def _with_search(verdict: ExperimentVerdict, why: str, found: search.Found,
-                 proved: bool) -> Ruling:
-    examples: tuple[CounterexampleRecord, ...] = found.examples
-    if not examples:
-        return verdict, f"{why}; the search found no counter-example"
-    count = f"{len(examples)} counter-example{'s' * (len(examples) > 1)}"
-    words = f"the search found {count}, such as {examples[0].name}"
-    if proved and verdict in (ExperimentVerdict.HOLDS, ExperimentVerdict.INCONCLUSIVE):
-        return ExperimentVerdict.REFUTED, f"{words}; on the drawn sets: {why}"
-    return verdict, f"{why}; {words}"
+def _overall(by_base: Mapping[str, Mapping[str, Ruling]], found: search.Found,
+             proved: bool) -> Ruling:
+    """Return the verdict against eager, with what the search and nodewise say."""
+    first, isolated = (by_base[base] for base in BASES)
+    verdict, why = all_of(list(first.values()), [Path(name).stem for name in first])
+    count = len(found.examples)
+    if not count:
+        why += "; the search found no counter-example"
+    else:
+        words = (f"the search found {count} counter-example{'s' * (count > 1)}, such "
+                 f"as {found.examples[0].name}; {found.fused or 'none'} of them worse "
+                 "than node by node too")
+        held = verdict in (ExperimentVerdict.HOLDS, ExperimentVerdict.INCONCLUSIVE)
+        why = (f"{words}; on the drawn sets: {why}" if proved and held
+               else f"{why}; {words}")
+        verdict = ExperimentVerdict.REFUTED if proved and held else verdict
+    if isolated:
+        kind, words = all_of(list(isolated.values()),
+                             [Path(name).stem for name in isolated])
+        why += (f"; passes and fusion alone, against nodewise on the drawn sets: "
+                f"{kind.value} ({words})")
+    return verdict, why
 
 
 def _method(bench: Bench, outcomes: Mapping[str, Outcomes], dtype: str) -> str:

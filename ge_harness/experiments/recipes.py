@@ -71,6 +71,11 @@ def _opposite(drawn: np.ndarray, dtype: str, stream: np.random.RandomState
     return changed.reshape(drawn.shape)
 
 
+def _coarse(drawn: np.ndarray, dtype: str, stream: np.random.RandomState) -> np.ndarray:
+    """Around a number whose ULP is half of the spread: few distinct values are left."""
+    return np.asarray(0.78125 * 2.0 ** (FLOAT_FORMATS[dtype].precision - 1) + drawn)
+
+
 def _one_large(drawn: np.ndarray, dtype: str, stream: np.random.RandomState
                ) -> np.ndarray:
     changed = drawn * 0.01
@@ -85,6 +90,8 @@ RECIPES = (
     Recipe("steep", "four times the declared range", _scaled(4.0)),
     Recipe("cancellation by offset", "10 with a spread of 0.1: differences cancel",
            _offset(10.0, 0.1)),
+    Recipe("coarse grid", "around a number whose ULP is half of the spread: few "
+           "distinct values", _coarse),
     Recipe("cancellation by pairs", "each value with nearly its negative", _opposite),
     Recipe("subnormals", "at and below the smallest normal number", _subnormal),
     Recipe("edge of overflow", "up to half of the largest finite number", _edge),

@@ -31,7 +31,7 @@ def render(reports: Sequence[Mapping[str, Any]], skipped: Sequence[str] = ()) ->
         figure=lambda item: page.markup(figure(item)),
         cell=lambda value: plain.number(experiment_text.cell(value)),
         plots=_can_plot(), extra=page.EXTRA)
-    columns, rows = experiment_text.side_by_side(reports)
+    columns, rows = experiment_text.side_by_side(reports, "claim")
     return str(environment.get_template("experiment.html").render(
         reports=sorted(reports, key=lambda r: (r["id"], r["backend"]["name"])),
         columns=columns, rows=rows, skipped=list(skipped)))
@@ -44,6 +44,7 @@ def figure(item: Mapping[str, Any]) -> str:
     """
     if not _can_plot():
         return ""
+    from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
@@ -55,10 +56,13 @@ def figure(item: Mapping[str, Any]) -> str:
     axes.set_ylabel(_text(item["y_label"]))
     axes.set_title(_text(item["title"]), fontsize=9)
     if len(item["series"]) > 1:
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     axes.grid(True, alpha=0.3)
     out = io.BytesIO()
-    drawing.savefig(out, format="svg", bbox_inches="tight", metadata={"Date": None})
+    # Text as text, not as outlines: a sixth of the size. The salt fixes the ids.
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "ge_harness"}):
+        drawing.savefig(out, format="svg", bbox_inches="tight",
+                        metadata={"Date": None})
     return "data:image/svg+xml;base64," + base64.b64encode(out.getvalue()).decode()
 
 

@@ -20,12 +20,16 @@ def text(reports: Sequence[Document]) -> str:
     return "\n".join(parts)
 
 
-def side_by_side(reports: Sequence[Document]
+def side_by_side(reports: Sequence[Document], words: str = "title"
                  ) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Return headings and rows of the verdicts: one row a claim, one column a backend.
 
     Several verdicts of one experiment on one backend, as a grid gives them, stand in
     one cell.
+
+    Args:
+        reports: `experiment` documents.
+        words: field that says what is claimed: "title", or "claim" for all of it.
     """
     names = list(dict.fromkeys(each["backend"]["name"] for each in reports))
     labels = {each["backend"]["name"]: each["backend"]["name"] + emulated(each)
@@ -34,8 +38,8 @@ def side_by_side(reports: Sequence[Document]
     for each in reports:
         found.setdefault((each["id"], each["backend"]["name"]), []).append(
             each["verdict"])
-    claimed = {each["id"]: each["title"] for each in reports}
-    return (("id", "claim about", *(labels[name] for name in names)), tuple(
+    claimed = {each["id"]: each[words] for each in reports}
+    return (("id", "claim", *(labels[name] for name in names)), tuple(
         (id_, claimed[id_], *(", ".join(dict.fromkeys(found.get((id_, name), ["-"])))
                               for name in names)) for id_ in sorted(claimed)))
 
