@@ -46,7 +46,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--chip", choices=("910b", "950"))
     add("--ge-option", action="append", default=[], metavar="NAME=VALUE",
         help="an option of the TensorFlow adapter, e.g. precision_mode_v2=fp16")
-    add("--data-dump", choices=("tensor", "stats"), help="have GE dump its tensors")
+    add("--data-dump", choices=("tensor", "stats"),
+        help="have GE dump its tensors; the emulator takes tensor only")
     add("--collect", action="store_true", help="a further run on GE that collects "
         "evidence; its numbers are not compared")
     add("--explain", action="store_true", help="look for the roundings, contractions "
@@ -125,6 +126,7 @@ def _backend_options(args: argparse.Namespace, backend: str
         found["device"] = os.environ.get("ASCEND_DEVICE_ID", "")
     if backend == "emulator":
         found["chip"] = args.chip or ""
+        found["data_dump"] = args.data_dump or ""
         found["emulator_param"] = ";".join(args.emulator_param)
         found["ensemble"] = "on" if args.ensemble else ""
     return tuple(sorted(pair for pair in found.items() if pair[1]))
@@ -137,10 +139,10 @@ def _asked(args: argparse.Namespace, backend: str) -> setting.Asked:
         ge.append(("ensemble", "true"))
     ge += [("emulator_param", text) for text in args.emulator_param]
     ge += [(setting.GE_OPTION, text) for text in args.ge_option]
-    for name in ("data_dump", "collect"):
-        if getattr(args, name) and backend != "ge":
-            raise UsageError(f"--{name.replace('_', '-')} goes with --backend=ge, not "
-                             f"{backend}")
+    for name, takes in (("data_dump", ("ge", "emulator")), ("collect", ("ge",))):
+        if getattr(args, name) and backend not in takes:
+            raise UsageError(f"--{name.replace('_', '-')} goes with --backend="
+                             f"{' or '.join(takes)}, not {backend}")
     return setting.Asked(tuple(args.disable_pass), tuple(args.enable_pass),
                          args.xla_flags, args.grappler or "", tuple(ge))
 
