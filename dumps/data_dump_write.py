@@ -35,13 +35,15 @@ def file_name(op_type: str, op_name: str, numbers: Sequence[int]) -> str:
     return ".".join((escape(op_type), escape(op_name), *map(str, numbers)))
 
 
-def pack(parts: Sequence[Part], op_name: str = "", time_us: int = 0) -> bytes:
+def pack(parts: Sequence[Part], op_name: str = "", time_us: int = 0,
+         attributes: Sequence[tuple[str, str]] = ()) -> bytes:
     """Return a data-dump file.
 
     Args:
         parts: every item with its bytes; b"" leaves the bytes out and keeps the size.
         op_name: the operator's name, not escaped.
         time_us: microseconds since the epoch.
+        attributes: (name, value) of the operator.
     """
     by_kind = {kind: [part for part in parts if part[0].kind == kind]
                for kind in ("input", "output", "buffer", "space")}
@@ -51,6 +53,8 @@ def pack(parts: Sequence[Part], op_name: str = "", time_us: int = 0) -> bytes:
         *(bytes_field(4, _input(item)) for item, _ in by_kind["input"]),
         *(bytes_field(5, integer_field(3, item.size)) for item, _ in by_kind["buffer"]),
         bytes_field(6, op_name) if op_name else b"",
+        *(bytes_field(7, bytes_field(1, name) + bytes_field(2, value))
+          for name, value in attributes),
         *(bytes_field(8, integer_field(3, item.size)) for item, _ in by_kind["space"])))
     body = b"".join(data for kind in by_kind for _, data in by_kind[kind])
     return len(message).to_bytes(8, "little") + message + body

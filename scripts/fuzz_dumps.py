@@ -11,6 +11,7 @@ damaged dump with the sound one, and everything a graph parses on demand.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import signal
 import sys
@@ -23,8 +24,17 @@ from typing import Any, Callable, Dict, List, Tuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from dumps import detect, fusion_result, kernel_meta, plog, trace  # noqa: E402
+from dumps import (  # noqa: E402
+    data_dump,
+    detect,
+    fusion_result,
+    kernel_meta,
+    plog,
+    trace,
+)
 from dumps.changes import compare  # noqa: E402
+from dumps.data_dump_items import DataItem, OriginalOp  # noqa: E402
+from dumps.data_dump_write import pack  # noqa: E402
 from dumps.discover import discover  # noqa: E402
 from dumps.errors import DumpError  # noqa: E402
 from tests.dumps.mutate import mutations  # noqa: E402
@@ -32,7 +42,7 @@ from tests.dumps.mutate import mutations  # noqa: E402
 TIME_LIMIT_S = 5.0
 MEMORY_LIMIT_BYTES = 3 << 30
 LARGEST_SEED = 24 * 1024
-EVIDENCE = {"fusion_result": fusion_result.read, "kernel_meta": kernel_meta.read,
+EVIDENCE = {"data_dump": data_dump.read, "fusion_result": fusion_result.read, "kernel_meta": kernel_meta.read,
             "plog": plog.read, "trace": trace.read}
 Reader = Callable[[bytes], Any]
 Seeds = Dict[str, List[Tuple[str, bytes]]]
@@ -99,6 +109,11 @@ def attempt(read: Reader, data: bytes) -> str:
 
 def explore(found: Any) -> None:
     """Use everything a graph holds or parses on demand."""
+    if isinstance(found, data_dump.DataDump):
+        for item in found.items:
+            with contextlib.suppress(DumpError):
+                data_dump.load(found, item).array.tobytes()
+        return
     if not hasattr(found, "walk"):
         return
     for graph, node in found.walk():
@@ -151,6 +166,23 @@ def compare_with_sound(folder: Path) -> Reader:
     return both
 
 
+def data_dump_seeds() -> list[tuple[str, bytes]]:
+    """Return sound data dumps, made here: no real one is public."""
+    parts = []
+    for index, (dtype, raw, width) in enumerate((
+            ("float16", "FLOAT16", 2), ("bfloat16", "BF16", 2), ("bool", "BOOL", 1),
+            ("complex64", "COMPLEX64", 8))):
+        for kind in ("input", "output"):
+            origin = OriginalOp("scope/op", index, "float16", "NHWC")
+            parts.append((DataItem(
+                kind, index, dtype, raw, "NC1HWC0", (1, 2, 3), (3, 2), True, 6 * width,
+                address=4096 * index, original=origin if kind == "output" else None),
+                bytes(6 * width)))
+    parts.append((DataItem("buffer", 0, size=4), b"abcd"))
+    return [("small", pack(parts[:2], "add_1", 1689262885123456)),
+            ("large", pack(parts, "scope/op", 1689262885123456))]
+
+
 def series_seed() -> tuple[str, bytes]:
     """Return one dump of the kept series."""
     path = next((ROOT / "tests" / "data" / "dumps" / "series").rglob(
@@ -160,7 +192,7 @@ def series_seed() -> tuple[str, bytes]:
 
 def seeds() -> Seeds:
     """Return sound files for every reader, from the test data and the samples."""
-    table: Seeds = {"compare": [series_seed()]}
+    table: Seeds = {"compare": [series_seed()], "data_dump": data_dump_seeds()}
     for root in (ROOT / "tests" / "data" / "dumps", ROOT.parent / "shared" / "samples"):
         if not root.is_dir():
             continue

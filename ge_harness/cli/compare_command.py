@@ -63,7 +63,12 @@ def _show(args: argparse.Namespace, found: PlacesComparison) -> None:
     from ge_harness.compare.folder import places_document
     from ge_harness.records.serialize import dumps
     from ge_harness.report.compare_text import comparison_text, names_text
-    from ge_harness.report.operator_text import first_text, reasons_text, worth_showing
+    from ge_harness.report.operator_text import (
+        first_text,
+        labels_text,
+        reasons_text,
+        worth_showing,
+    )
 
     sys.stderr.write(names_text("files that hold no tensor, left out", found.skipped))
     if args.json:
@@ -71,7 +76,8 @@ def _show(args: argparse.Namespace, found: PlacesComparison) -> None:
         return
     pairs, left_out = list(found.pairs), ""
     if found.has_operators:
-        sys.stdout.write(first_text(found.first) + reasons_text(found.reasons))
+        sys.stdout.write(labels_text(found.labels) + first_text(found.first)
+                         + reasons_text(found.reasons))
         pairs, left_out = worth_showing(found.pairs)
     else:
         sys.stdout.write(names_text("only in A", found.only_a))

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 from ge_harness.compare.compare import compare_storage, compare_values, verdict_of
 from ge_harness.compare.document import pair_document
 from ge_harness.compare.dtypes import SUPPORTED, Storage
 from ge_harness.compare.files import TensorFile, match, tensors_in
 from ge_harness.compare.operator_compare import (
+    Matched,
     Places,
     Rules,
     compare_matches,
     match_places,
 )
-from ge_harness.compare.operator_files import holds_dumps
+from ge_harness.compare.operator_files import holds_dumps, label_of
 from ge_harness.compare.operator_first import first_difference
 from ge_harness.compare.standards import Standard, parse_standard
 from ge_harness.errors import UnknownNameError, UsageError
@@ -72,6 +73,8 @@ class PlacesComparison:
             were compared.
         first: the first operator that differs, likewise.
         has_operators: dumps of operators were compared.
+        labels: side -> what the dumps of that side say of their origin, e.g. that they
+            are emulated; sides that say nothing are left out.
     """
 
     pairs: tuple[TensorComparison, ...]
@@ -84,6 +87,7 @@ class PlacesComparison:
     reasons: tuple[UnmatchedReason, ...] = ()
     first: FirstDifference | None = None
     has_operators: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def compare_places(plan: Plan) -> PlacesComparison:
@@ -150,7 +154,15 @@ def _compare_operators(plan: Plan, rules: tuple[Standard, ...]) -> PlacesCompari
     return PlacesComparison(
         tuple(pairs), tuple((each.a, each.b) for each in outcomes), only_a, only_b,
         matched.skipped, tuple(rule.name for rule in rules), verdict, reasons,
-        first_difference(matched.a, matched.b, outcomes), True)
+        first_difference(matched.a, matched.b, outcomes), True, _labels(matched))
+
+
+def _labels(matched: Matched) -> dict[str, str]:
+    """Return what the dumps of each side say of their origin."""
+    found = {side.word: label_of(entry.tensor for slot in side.slots
+                                 for entry in slot.entries)
+             for side in (matched.a, matched.b)}
+    return {word: label for word, label in found.items() if label}
 
 
 def places_document(found: PlacesComparison) -> dict[str, Any]:
@@ -160,7 +172,7 @@ def places_document(found: PlacesComparison) -> dict[str, Any]:
                   for pair, (a, b) in zip(found.pairs, found.sources)],
         "unmatched": {"a": list(found.only_a), "b": list(found.only_b),
                       "reasons": to_plain(found.reasons)},
-        "first_difference": to_plain(found.first),
+        "first_difference": to_plain(found.first), "labels": dict(found.labels),
         "skipped": list(found.skipped), "standards": list(found.standards),
         "verdict": found.verdict.value}
 

@@ -10,7 +10,7 @@ import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Iterator, Sequence, Tuple, Union
+from typing import Iterable, Iterator, Sequence, Tuple, Union
 
 from dumps import DumpError, data_dump, data_names
 from dumps.data_dump import DataDump, DataItem, Loaded
@@ -23,6 +23,8 @@ from ge_harness.errors import UsageError
 _TIME_FOLDER = re.compile(r"\d{14}")
 _STAMP = re.compile(r"ge_default_\d{14}")
 Context = Tuple[str, ...]
+LABEL = "ge_harness.label"
+"""Attribute of dumps that no device wrote."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +156,16 @@ class _Walk:
     skipped: list[str] = field(default_factory=list)
     mappings: dict[Path, dict[str, str]] = field(default_factory=dict)
     contexts: dict[Path, Context] = field(default_factory=dict)
+
+
+def label_of(tensors: Iterable[Tensor]) -> str:
+    """Return what the first dump with a label says of its origin, "" where none."""
+    for tensor in tensors:
+        if isinstance(tensor, DumpTensor):
+            held = dict(tensor.dump.attributes).get(LABEL, "")
+            if held:
+                return held
+    return ""
 
 
 def holds_dumps(place: Path) -> bool:

@@ -31,8 +31,10 @@ class CompareDocument:
         pairs: every pair of tensors, sorted by name; in order of execution where a
             graph was given.
         unmatched: tensors that only one side has.
-        first_difference: the first operator that differs, where dumps of operators were
-            compared; None where none does.
+        first_difference: the first operator that differs, where dumps of operators
+            were compared; None where none does.
+        labels: side ("a", "b") -> what its dumps say of their origin ("emulation: ..."),
+            left out where they say nothing.
         skipped: files that hold no tensor.
         standards: names of the rules that decided.
         verdict: what it comes to.
@@ -41,6 +43,7 @@ class CompareDocument:
     pairs: tuple[ComparePair, ...]
     unmatched: Unmatched
     first_difference: FirstDifference | None
+    labels: Mapping[str, str]
     skipped: tuple[str, ...]
     standards: tuple[str, ...]
     verdict: Verdict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Mapping, Sequence
 
 from ge_harness.records.comparison import Status, TensorComparison
 from ge_harness.records.operators import (
@@ -33,6 +33,13 @@ _MEANS = {
     Reason.NOT_IN_GRAPH: "dumped, and not in the graph given",
     Reason.AMBIGUOUS: "several could be meant, none was taken",
 }
+
+
+def labels_text(labels: Mapping[str, str]) -> str:
+    """Return what the dumps of each side say of their origin, "" where nothing."""
+    lines = [f"side {side.upper()}: {printable(label, 200)}\n"
+             for side, label in sorted(labels.items())]
+    return "".join(lines)
 
 
 def first_text(first: FirstDifference | None) -> str:

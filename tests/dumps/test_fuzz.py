@@ -13,8 +13,8 @@ fuzz_dumps = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(fuzz_dumps)
 SEEDS = {name: [(path, data) for path, data in files if "/shared/" not in path][:2]
          for name, files in fuzz_dumps.seeds().items()}
-READERS = ("ascgraph", "atc_json", "compare", "fusion_result", "ge_onnx", "ge_proto",
-           "hlo", "kernel_meta", "plog", "readable", "tf_pbtxt", "trace")
+READERS = ("ascgraph", "atc_json", "compare", "data_dump", "fusion_result", "ge_onnx",
+           "ge_proto", "hlo", "kernel_meta", "plog", "readable", "tf_pbtxt", "trace")
 
 
 def test_every_reader_has_a_sound_file_of_its_own():

@@ -195,7 +195,7 @@ class EmulatorGraph(Compiled):
         asked = dict(self._request.options).get("data_dump", "")
         if not asked or self._request.mode is Mode.NODEWISE:
             return None
-        return data_dump.KernelDump(self._folder / "dump", self._graph.name)
+        return data_dump.KernelDump(self._folder / "dump", self._graph.name, LABEL)
 
     def execute(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run the plan once.

@@ -23,6 +23,7 @@ from ge_harness.interpreter.value import Tensor
 _STARTED = "20000101000000"
 _STARTED_US = 946684800 * 1000000
 _ADDRESS = 4096
+_LABEL = "ge_harness.label"
 _DEVICE, _MODEL, _STEP = "0", "1", "0"
 
 
@@ -33,16 +34,18 @@ class KernelDump:
         folder: where the files go.
     """
 
-    def __init__(self, root: Path, graph: str) -> None:
+    def __init__(self, root: Path, graph: str, label: str) -> None:
         """Prepare the folders of the first step of a graph.
 
         Args:
             root: the dump path, as GE is told it.
             graph: name of the graph.
+            label: stands in every file, so that none is taken for a device's.
         """
         self.folder = (root / _STARTED / _DEVICE / escape(graph) / _MODEL / _STEP)
         self.folder.mkdir(parents=True, exist_ok=True)
         self._count = 0
+        self._label = label
 
     def __call__(self, kernel: Kernel, read: Values, given: Values) -> None:
         """Write the tensors of one kernel.
@@ -62,7 +65,8 @@ class KernelDump:
         parts = [*_parts("input", (read[port] for port in kernel.inputs)),
                  *_parts("output", (given[port] for port in outputs))]
         name = file_name(kernel.type, kernel.name, (self._count, 1, time_us))
-        (self.folder / name).write_bytes(pack(parts, kernel.name, time_us))
+        (self.folder / name).write_bytes(pack(
+            parts, kernel.name, time_us, [(_LABEL, self._label)]))
 
 
 def _parts(kind: str, tensors: Iterable[Tensor]) -> list[Part]:

@@ -10,11 +10,15 @@ import sys
 import numpy as np
 import pytest
 
+from ge_harness.backends.base import BackendFailure
 from ge_harness.backends.emulator import data_dump, dump_files
+from ge_harness.backends.emulator.backend import LABEL
 from ge_harness.backends.emulator.execute import execute_plan
 from ge_harness.backends.emulator.params import EmulatorParams
 from ge_harness.cli import main
 from tests.ge_harness.backends.emulator import cases
+from tests.ge_harness.backends.emulator.cases import REDUCE
+from tests.ge_harness.backends.emulator.test_backend import run
 from tests.ge_harness.compare.operator_folders import dump, fused_pair, graph, op
 
 
@@ -39,7 +43,7 @@ def emulated(folder, definition, flags):
     """Compile and run with dumps; return the Build dump and the data dumps."""
     found = cases.compiled(definition, flags)
     dump_files.write(found, folder, {})
-    watch = data_dump.KernelDump(folder / "dump", found.stages[-1][1].name)
+    watch = data_dump.KernelDump(folder / "dump", found.stages[-1][1].name, LABEL)
     rng = np.random.RandomState(3)
     feeds = {name: rng.uniform(-4, 4, desc.shape).astype(desc.dtype)
              for name, _, desc in found.plan.inputs}
@@ -54,7 +58,8 @@ def test_the_emulators_fused_operator_is_found_and_explained(tmp_path):
     status, out, err = told(a, b, *maps)
     assert (status, err) == (1, "")
     lines = out.splitlines()
-    assert lines[0].startswith(
+    assert lines[:2] == [f"side A: {LABEL}", f"side B: {LABEL}"]
+    assert lines[2].startswith(
         "look first at autofuse_4_Sub_Exp_ReduceSum (AscBackend): number ")
     assert "  stands for: sub (Sub), exp (Exp), sum (Sum)" in lines
     assert "  its inputs agree, so the difference arises in it" in lines
@@ -82,6 +87,23 @@ def test_equal_runs_of_the_emulator_dump_equal_bytes(tmp_path):
     assert [path.read_bytes() for path in files[0]] == [
         path.read_bytes() for path in files[1]]
     assert [path.name for path in files[0]] == [path.name for path in files[1]]
+
+
+def test_a_run_of_the_emulator_dumps_its_first_step_where_asked(tmp_path):
+    for name, flags, options in (("a", REDUCE, (("data_dump", "tensor"),)),
+                                 ("b", "", (("data_dump", "tensor"),)), ("c", "", ())):
+        run(cases.softmax(), tmp_path / name, flags, options=options)
+    folders = [tmp_path / name / "job" / "dumps" for name in "abc"]
+    maps = [next(folder.glob("ge_proto_*_1_Build.txt")) for folder in folders[:2]]
+    assert not (folders[2] / "dump").exists()
+    status, out, _ = told(folders[0] / "dump", folders[1] / "dump", f"--map={maps[0]}",
+                          f"--against-map={maps[1]}", "--json")
+    document = json.loads(out)
+    assert status == 1
+    assert document["labels"] == {"a": LABEL, "b": LABEL}
+    assert document["first_difference"]["operator"] == "autofuse_4_Sub_Exp_ReduceSum"
+    with pytest.raises(BackendFailure, match="tensors only"):
+        run(cases.softmax(), tmp_path / "d", options=(("data_dump", "stats"),))
 
 
 def test_json_names_reasons_and_the_first_difference(tmp_path):
