@@ -42,7 +42,8 @@ from tests.dumps.mutate import mutations  # noqa: E402
 TIME_LIMIT_S = 5.0
 MEMORY_LIMIT_BYTES = 3 << 30
 LARGEST_SEED = 24 * 1024
-EVIDENCE = {"data_dump": data_dump.read, "fusion_result": fusion_result.read, "kernel_meta": kernel_meta.read,
+EVIDENCE = {"data_dump": data_dump.read, "fusion_result": fusion_result.read,
+            "kernel_meta": kernel_meta.read,
             "plog": plog.read, "trace": trace.read}
 Reader = Callable[[bytes], Any]
 Seeds = Dict[str, List[Tuple[str, bytes]]]

@@ -33,8 +33,8 @@ class CompareDocument:
         unmatched: tensors that only one side has.
         first_difference: the first operator that differs, where dumps of operators
             were compared; None where none does.
-        labels: side ("a", "b") -> what its dumps say of their origin ("emulation: ..."),
-            left out where they say nothing.
+        labels: side ("a", "b") -> what its dumps say of their origin, e.g. that they
+            are emulated; left out where they say nothing.
         skipped: files that hold no tensor.
         standards: names of the rules that decided.
         verdict: what it comes to.
