@@ -306,7 +306,7 @@ def test_a_folder_and_a_missing_file_are_no_dump(tmp_path):
 
 def test_damaged_copies_are_read_or_refused(tmp_path):
     path = tmp_path / "x"
-    for _, damaged in mutate.mutations(VECTOR, 7, 1500):
+    for _, damaged in mutate.mutations(VECTOR, 7, 600):
         path.write_bytes(damaged)
         said = ""
         try:
