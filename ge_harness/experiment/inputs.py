@@ -47,7 +47,7 @@ def make_case(built: BuiltCase, options: RunOptions, folder: Path) -> Case:
             array = _checked(given[port.spec.name], port, options)
         else:
             array = _drawn(feed, options)
-        _store(path, array)
+        store_array(path, array)
     return Case(
         subgraph=options.source, variant=built.variant, seed=options.seed,
         graph_path=built.graph_path, inputs=built.inputs, outputs=built.outputs,
@@ -81,7 +81,7 @@ def _available() -> float:
     return 1024.0 * int(found[1]) if found else float("inf")
 
 
-def _store(path: Path, array: np.ndarray) -> None:
+def store_array(path: Path, array: np.ndarray) -> None:
     """Write an input aside and rename it, so that a resumed run finds none cut off."""
     aside = path.with_name(f".{path.name}.part")
     try:

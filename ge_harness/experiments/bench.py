@@ -147,7 +147,7 @@ class Bench:
         for port in built.inputs:
             path = where / f"{port.spec.name}.npy"
             if arrays is not None and not path.exists():
-                np.save(str(path), arrays[port.spec.name], allow_pickle=False)
+                case_inputs.store_array(path, arrays[port.spec.name])
         drawn = dataclasses.replace(
             self.options, source=spec.source, sets=spec.sets, inputs_path="")
         case = case_inputs.make_case(built, drawn, where)

@@ -83,7 +83,9 @@ def _kept(where: Path, doc: str, text: str) -> Path:
     while True:
         path = where / f"{stem.replace('-', '_')}_{number}.py"
         if not path.exists() or path.read_text(encoding="utf-8") == text:
-            path.write_text(text, encoding="utf-8")
+            aside = path.with_name(f".{path.name}.part")
+            aside.write_text(text, encoding="utf-8")
+            aside.replace(path)
             return path
         number += 1
 

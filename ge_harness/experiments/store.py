@@ -11,6 +11,7 @@ from typing import Any, Mapping, Sequence
 import numpy as np
 
 from ge_harness.errors import UsageError
+from ge_harness.experiment.inputs import store_array
 from ge_harness.experiment.store import RunFolder
 from ge_harness.records import serialize
 from ge_harness.records.experiment import ExperimentReport
@@ -129,10 +130,15 @@ def load(path: str) -> np.ndarray:
 
 
 def save(folder: RunFolder, name: str, array: np.ndarray) -> str:
-    """Keep an array and return its path relative to the folder."""
+    """Keep an array and return its path relative to the folder.
+
+    Raises:
+        NoRoomError: the disk is full.
+        UsageError: it cannot be written.
+    """
     path = folder.path / "data" / f"{safe(name)}.npy"
     path.parent.mkdir(exist_ok=True)
-    np.save(str(path), array, allow_pickle=False)
+    store_array(path, array)
     return folder.relative(str(path))
 
 

@@ -21,6 +21,7 @@ from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import store
 
 _KEYS = {"grid", "parallel", "timeout_s", "options"}
+_TAIL_BYTES = 4096
 _STRICT = "Plans are strict JSON; docs/experiments.md shows one"
 
 
@@ -127,4 +128,12 @@ def _one(cell: Cell, folder: RunFolder, progress: Callable[[str], None]) -> str:
     progress(f"{cell.name}: exit status {status}")
     if status in (0, 1, 4):
         done.write_text(f"{status}\n", encoding="utf-8")
-    return f"exit status {status}; its log is {log.name}"
+    return f"exit status {status}: {_last_line(log)}; its log is {log.name}"
+
+
+def _last_line(log: Path) -> str:
+    """Return the last words of a cell, "" where there are none."""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _TAIL_BYTES))
+        lines = file.read().decode("utf-8", "replace").split("\n")
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")

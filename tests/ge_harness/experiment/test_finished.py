@@ -60,6 +60,6 @@ def test_an_input_that_was_cut_off_is_not_there(tmp_path):
     import numpy as np
 
     path = tmp_path / "x.npy"
-    inputs._store(path, np.arange(4.0))
+    inputs.store_array(path, np.arange(4.0))
     assert np.load(str(path)).tolist() == [0.0, 1.0, 2.0, 3.0]
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.npy"]

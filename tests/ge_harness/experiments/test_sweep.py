@@ -47,5 +47,5 @@ def test_a_cell_that_cannot_run_takes_no_other_with_it(tmp_path):
     reports, skipped = sweep.run(cells, RunFolder(tmp_path), lambda text: None)
     assert reports == []
     assert len(skipped) == 2
-    assert "exit status 2" in skipped[0]
+    assert "exit status 2: ge_harness: no backend named" in skipped[0]
     assert "no backend named" in (tmp_path / f"{cells[0].name}.log").read_text()
