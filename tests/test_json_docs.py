@@ -66,6 +66,10 @@ CONTRACT = {
         graphs.active_passes.precision_class graphs.active_passes.certainty
         graphs.active_passes.switch_off graphs.precision_affecting
         warnings.file warnings.line warnings.message""",
+    "bisect": """goal runs.switches runs.agrees minimal.kind minimal.name
+        minimal.precision_class proof.with_minimal_off proof.each_needed
+        files.fusion_switch_cfg files.optimization_switch files.autofuse_flags
+        files.skip_node_names_cfg files.session_config""",
     "experiment": """id claim verdict why evidence table.columns table.rows
         counterexamples figures backend.name backend.label""",
     "compare": """pairs.name pairs.a pairs.b pairs.shape pairs.dtype pairs.status
@@ -414,6 +418,21 @@ def test_experiments_are_described_and_keep_the_contract():
         assert _has(document, path.split(".")), path
     several = {"experiments": [report()], "skipped": ["E: not built yet"]}
     _described(serialize.dumps("experiments", several), "experiments")
+
+
+def test_bisections_are_described_and_keep_the_contract(tmp_path):
+    check = tmp_path / "check.py"
+    check.write_text("import os, sys\nneeded = {'ge:AddNPass', 'node:Add'}\n"
+                     "off = os.environ['GE_HARNESS_OFF'].split(',')\n"
+                     "sys.exit(0 if needed <= set(off) else 1)\n")
+    status, document = _told(
+        "bisect", f"--command={sys.executable} {check}", "--pass=ge:AddNPass",
+        "--pass=ge:PrunePass", "--pass=node:Add", f"--out={tmp_path / 'out'}",
+        "--autofuse-flags=--enable_autofuse=true")
+    assert status == 0
+    for path in CONTRACT["bisect"].split():
+        assert _has(document, path.split(".")), path
+    assert {each["name"] for each in document["minimal"]} == {"AddNPass", "Add"}
 
 
 def test_reports_are_described(tmp_path):

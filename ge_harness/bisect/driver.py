@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import platform
+import shlex
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Callable, Mapping, Sequence
 
 import numpy as np
@@ -35,7 +35,7 @@ from ge_harness.version import VERSION
 
 COMMAND_GOAL = "command"
 SWITCHES_DIR = "switches"
-_MOST_ROUNDS = 4
+_MOST_DRAWN = 40
 
 
 @dataclass(frozen=True)
@@ -133,28 +133,36 @@ class _Bisect:
         """Return the backend as the report names it."""
         raise NotImplementedError
 
+    def is_hopeless(self) -> bool:
+        """Say that no set can help, so that drawing some is a waste."""
+        return False
+
     def searched(self) -> Outcome:
         """Search; again with switches that came to light where nothing was found."""
         first = self.trials.first()
         if first.agrees is False or self.asked.wrong:
             self._take(self.choose(first))
-        outcome = self._search({}, 0)
-        for _ in range(_MOST_ROUNDS):
-            if outcome.status not in (Status.NOTHING_RESTORES, Status.UNDECIDED):
-                break
-            before = set(self.knobs)
-            pool = self.more() if self.trials.answers[0][1].agrees is False else None
-            if pool is None or {knob.key for knob in pool.knobs} <= before:
-                break
-            self._take(pool)
-            known = {frozenset(trial.off): trial.agrees for trial in outcome.trials}
-            if self.asked.max_runs and len(known) >= self.asked.max_runs:
-                break
-            later = self._search(known, len(known))
-            outcome = dataclasses.replace(
-                later, trials=outcome.trials + later.trials,
-                search_trials=len(outcome.trials) + later.search_trials)
+        outcome = self._search(None, 0)
+        while self._may_go_on(outcome) and self._has_more():
+            outcome = self._search(outcome, 0)
+        if self._may_go_on(outcome) and not self.is_hopeless():
+            outcome = self._search(outcome, _MOST_DRAWN)
         return outcome
+
+    def _may_go_on(self, outcome: Outcome) -> bool:
+        limit = self.asked.max_runs
+        return outcome.status in (Status.NOTHING_RESTORES, Status.UNDECIDED) and (
+            outcome.trials[0].agrees is False
+            and not (limit and len(outcome.trials) >= limit))
+
+    def _has_more(self) -> bool:
+        """Take further switches where some came to light."""
+        before = set(self.knobs)
+        pool = self.more()
+        if pool is None or {knob.key for knob in pool.knobs} <= before:
+            return False
+        self._take(pool)
+        return True
 
     def _take(self, pool: Pool) -> None:
         self.pool = pool
@@ -163,13 +171,17 @@ class _Bisect:
         self.knobs.update({name: knob for name, knob in old.items()
                            if name not in self.knobs})
 
-    def _search(self, known: Mapping[frozenset[str], bool | None], spent: int
-                ) -> Outcome:
+    def _search(self, before: Outcome | None, explore: int) -> Outcome:
+        """Search, going on from an outcome without result."""
+        done = before.trials if before is not None else ()
         limit = self.asked.max_runs
-        plan = Plan(rungs=self.pool.rungs, wrong=self.asked.wrong,
-                    limit=max(limit - spent, 1) if limit else 0,
-                    seed=self.asked.options.seed)
-        return search(tuple(self.knobs), self.trials, plan, known)
+        found = search(tuple(self.knobs), self.trials, Plan(
+            rungs=self.pool.rungs, wrong=self.asked.wrong, explore=explore,
+            limit=limit - len(done) if limit else 0, seed=self.asked.options.seed),
+            {frozenset(trial.off): trial.agrees for trial in done})
+        return dataclasses.replace(
+            found, trials=done + found.trials,
+            search_trials=len(done) + found.search_trials)
 
     def bisection(self) -> Bisection:
         """Search and return the record."""
@@ -256,9 +268,11 @@ class _ByRuns(_Bisect):
                            if part)
         return BackendLine(self.asked.options.backend, label, reason, emulated)
 
+    def is_hopeless(self) -> bool:
+        return self._oracle.has_nodewise_bits()
+
     def hints(self, verdict: BisectVerdict) -> tuple[str, ...]:
-        if verdict is BisectVerdict.NOTHING_RESTORES and (
-                self._oracle.has_nodewise_bits()):
+        if verdict is BisectVerdict.NOTHING_RESTORES and self.is_hopeless():
             return ("with switches off the candidate has the bits of the nodewise base "
                     "line: what is left comes from the compiler's kernels for single "
                     "operators; --baseline=nodewise asks for the passes alone",)
@@ -307,5 +321,6 @@ class _ByCommand(_Bisect):
     def command(self, names: Sequence[str]) -> str:
         for run, _ in self.trials.answers:
             if frozenset(run.switches) == frozenset(names):
-                return f"sh {Path(run.folder) / SCRIPT}"
+                script = self.folder.path / run.folder / SCRIPT
+                return f"sh {shlex.quote(str(script))}"
         return ""

@@ -26,7 +26,7 @@ from ge_harness.records.search import Names, Outcome, Plan, Status, Trial
 Agrees = Callable[[FrozenSet[str]], Optional[bool]]
 
 _DENSITIES = (0.5, 0.75, 0.25, 0.875, 0.125)
-_MOST_ALTERNATIVES = 3
+_MOST_ALTERNATIVES = 2
 
 
 class _LimitError(Exception):
@@ -96,6 +96,7 @@ class _Search:
         self._trials: list[Trial] = []
         self._set_aside: list[str] = []
         self._exhaustive = False
+        self._stop = 0
         decisions = 4 * max(4, math.ceil(math.log2(len(names) + 1)))
         self._lead = lead_needed(plan.wrong, plan.confidence, decisions)
 
@@ -123,7 +124,8 @@ class _Search:
         """Return the verdict of a set, from memory where it was asked before."""
         key = frozenset(off)
         if key not in self._seen:
-            if self._plan.limit and len(self._trials) >= self._plan.limit:
+            if any(limit and len(self._trials) >= limit
+                   for limit in (self._plan.limit, self._stop)):
                 raise _LimitError
             verdict, probes = self._probe(key)
             self._seen[key] = verdict
@@ -291,10 +293,12 @@ class _Search:
 
         Each member is left on with everything else off; where that cannot be asked,
         because everything off is undecided or is known to hurt, with the rest of `top`,
-        which agrees.
+        which agrees. That takes no more than about two searches.
         """
         sets = [found]
         only = True
+        spare = len(found) + 2 * math.ceil(math.log2(len(self._names) + 1)) + 2
+        self._stop = len(self._trials) + spare
         try:
             for name in found:
                 rest, verdict = self._all_but(name, top)
@@ -304,6 +308,7 @@ class _Search:
                     sets += [other] if other not in sets else []
         except _LimitError:
             only = False
+        self._stop = 0
         best = min(sets, key=len)
         if best != found:
             needed = {}
