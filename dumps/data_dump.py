@@ -25,7 +25,9 @@ from dumps.wire import Message
 
 __all__ = ["DataDump", "DataItem", "Loaded", "OriginalOp", "load", "looks_like", "read"]
 
-LARGEST_HEADER = 16 << 20
+LARGEST_HEADER = 4 << 20
+"""Bytes; real ones take a few hundred an item."""
+
 MOST_ITEMS = 20000
 _LENGTH = 8
 _NANO = b"\x5a\x5a\x5a\x5a"

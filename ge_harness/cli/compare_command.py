@@ -89,7 +89,7 @@ def _show(args: argparse.Namespace, found: PlacesComparison) -> None:
 def _write_junit(path: Path, found: PlacesComparison) -> None:
     from ge_harness.report.junit import junit_xml
 
-    text = junit_xml(found.pairs, (*found.only_a, *found.only_b))
+    text = junit_xml(found.pairs, found.in_doubt)
     try:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
     except OSError as error:

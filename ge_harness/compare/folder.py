@@ -89,6 +89,13 @@ class PlacesComparison:
     has_operators: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def in_doubt(self) -> tuple[str, ...]:
+        """What one side lacks and should have."""
+        if not self.has_operators:
+            return (*self.only_a, *self.only_b)
+        return tuple(each.name for each in self.reasons if each.reason not in HARMLESS)
+
 
 def compare_places(plan: Plan) -> PlacesComparison:
     """Compare every pair of tensors of two places.

@@ -176,7 +176,7 @@ def holds_dumps(place: Path) -> bool:
     """
     if not place.is_dir():
         return is_dump_file(place)
-    return any(_is_operator_name(path) for path in _files(place))
+    return any(_is_operator_name(path) for path in _files(place, []))
 
 
 def is_dump_file(path: Path) -> bool:
@@ -195,7 +195,7 @@ def scan(place: Path) -> Scan:
     if not place.exists():
         raise UsageError(f"{place}: no such file or folder")
     found = _Walk(place) if place.is_dir() else _Walk(place.parent, place)
-    for path in _files(place) if place.is_dir() else [place]:
+    for path in _files(place, found.skipped) if place.is_dir() else [place]:
         _add(found, path)
     if not found.entries:
         raise UsageError(f"{place}: found no data dump, .npy or .npz in it, "
@@ -229,8 +229,12 @@ def _without_prefix(entries: Sequence[Entry]) -> tuple[Entry, ...]:
     return tuple(replace(entry, context=entry.context[shared:]) for entry in entries)
 
 
-def _files(place: Path) -> Iterator[Path]:
-    for folder, inner, names in os.walk(str(place)):
+def _files(place: Path, unread: list[str]) -> Iterator[Path]:
+    """Yield the files below a folder; folders that cannot be read are named."""
+    def failed(error: OSError) -> None:
+        unread.append(f"{error.filename}: {error.strerror}")
+
+    for folder, inner, names in os.walk(str(place), onerror=failed):
         inner.sort()
         yield from (Path(folder) / name for name in sorted(names))
 
@@ -269,6 +273,8 @@ def _add(found: _Walk, path: Path) -> None:
 
 def _array_kind(name: str, path: Path) -> str:
     """Return what a file that was given by hand is, by its first bytes."""
+    if not path.is_file():  # opening a pipe would wait for a writer
+        return Path(name).suffix
     try:
         with path.open("rb") as stream:
             start = stream.read(6)

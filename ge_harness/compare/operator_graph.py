@@ -65,7 +65,8 @@ class Operator:
         """Whether the compiler dumps no operators like this one."""
         if self.type in _NEVER:
             return True
-        return self.node is not None and self.node.attributes.get("_no_task") is True
+        attributes: Mapping[str, Any] = {} if self.node is None else self.node.attributes
+        return attributes.get("_no_task") in (1, "1")
 
     @property
     def original_types(self) -> tuple[str, ...]:

@@ -62,16 +62,20 @@ class KernelDump:
                             for index in range(len(kernel.outputs)))
         self._count += 1
         time_us = _STARTED_US + self._count
-        parts = [*_parts("input", (read[port] for port in kernel.inputs)),
-                 *_parts("output", (given[port] for port in outputs))]
+        parts = [*_parts("input", (read.get(port) for port in kernel.inputs)),
+                 *_parts("output", (given.get(port) for port in outputs))]
         name = file_name(kernel.type, kernel.name, (self._count, 1, time_us))
         (self.folder / name).write_bytes(pack(
             parts, kernel.name, time_us, [(_LABEL, self._label)]))
 
 
-def _parts(kind: str, tensors: Iterable[Tensor]) -> list[Part]:
+def _parts(kind: str, tensors: Iterable[Tensor | None]) -> list[Part]:
+    """Return an item for each tensor; one of no bytes for what is not in memory."""
     found = []
     for index, tensor in enumerate(tensors):
+        if tensor is None:
+            found.append((DataItem(kind, index), b""))
+            continue
         array = np.ascontiguousarray(tensor.array)
         shape = tuple(np.shape(tensor.array))
         dtype = array.dtype.name if tensor.is_wide else tensor.dtype
