@@ -35,7 +35,10 @@ from ge_harness.version import VERSION
 
 COMMAND_GOAL = "command"
 SWITCHES_DIR = "switches"
-_MOST_DRAWN = 40
+# Sets drawn where nothing else helps: so many for each switch, within these limits.
+_DRAWN_EACH = 4
+_LEAST_DRAWN = 40
+_MOST_DRAWN = 200
 
 
 @dataclass(frozen=True)
@@ -146,7 +149,8 @@ class _Bisect:
         while self._may_go_on(outcome) and self._has_more():
             outcome = self._search(outcome, 0)
         if self._may_go_on(outcome) and not self.is_hopeless():
-            outcome = self._search(outcome, _MOST_DRAWN)
+            outcome = self._search(outcome, max(_LEAST_DRAWN, min(
+                _MOST_DRAWN, _DRAWN_EACH * len(self.knobs))))
         return outcome
 
     def _may_go_on(self, outcome: Outcome) -> bool:
