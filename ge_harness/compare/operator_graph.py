@@ -65,8 +65,9 @@ class Operator:
         """Whether the compiler dumps no operators like this one."""
         if self.type in _NEVER:
             return True
-        attributes: Mapping[str, Any] = {} if self.node is None else self.node.attributes
-        return attributes.get("_no_task") in (1, "1")
+        node = self.node
+        no_task = None if node is None else node.attributes.get("_no_task")
+        return no_task in (1, "1")
 
     @property
     def original_types(self) -> tuple[str, ...]:

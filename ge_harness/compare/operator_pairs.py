@@ -74,6 +74,7 @@ class Side:
         slots: all of them, in order of execution.
         contexts: the contexts in which there is a dump of a key.
         reasons: what has no counterpart.
+        told: places of the operators that are in a pair or have a reason.
     """
 
     word: str
@@ -83,9 +84,11 @@ class Side:
     slots: list[Slot] = field(default_factory=list)
     contexts: dict[Key, list[Context]] = field(default_factory=dict)
     reasons: list[UnmatchedReason] = field(default_factory=list)
+    told: set[int] = field(default_factory=set)
 
     def unmatched(self, slot: Slot, reason: Reason, words: str) -> None:
         """Note that a slot has no counterpart."""
+        self.told.add(slot.operator.place)
         self.reasons.append(UnmatchedReason(
             self.word, slot.name, slot.operator.type, reason, words))
 
@@ -145,6 +148,8 @@ def match_sides(a: Side, b: Side) -> tuple[Match, ...]:
             continue
         found.append(match)
         used.add(id(match.b))
+        a.told.add(match.a.operator.place)
+        b.told.add(match.b.operator.place)
     for slot in b.slots:
         if id(slot) not in used and not _is_compared(a, slot):
             _explain(b, a, slot)
@@ -265,12 +270,12 @@ def _why(side: Side, other: Side, slot: Slot, key: Key) -> tuple[Reason, str]:
 
 
 def _explain_undumped(side: Side, other: Side) -> None:
-    """Name every operator of a graph that has no dump."""
+    """Name every operator of a graph that has no dump, or only copies of others'."""
     if not side.graph.is_given:
         return
     dumped = {slot.operator.place for slot in side.slots}
     for operator in side.graph.operators:
-        if operator.place in dumped:
+        if operator.place in side.told:
             continue
         fused = other.graph.fused.get(escape(operator.name))
         if operator.is_never_dumped:
@@ -282,7 +287,9 @@ def _explain_undumped(side: Side, other: Side) -> None:
             reason, words = (Reason.FUSED_INSIDE,
                              f"fused into {fused.name} on the other side; no dump")
         else:
-            reason, words = Reason.NOT_DUMPED, "there is no dump file of it"
+            words = ("there is no dump of its outputs" if operator.place in dumped
+                     else "there is no dump file of it")
+            reason = Reason.NOT_DUMPED
         side.reasons.append(UnmatchedReason(
             side.word, operator.name, operator.type, reason, words, has_dump=False))
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+import dumps
 from dumps.data_dump import DataItem
 from ge_harness.compare.folder import Plan, compare_places, places_document
 from ge_harness.errors import UsageError
@@ -406,6 +409,62 @@ def test_every_operator_ends_in_a_pair_or_with_a_reason(tmp_path):
     document = places_document(found)
     assert {each["reason"] for each in document["unmatched"]["reasons"]} <= {
         each.value for each in Reason}
+
+
+def test_an_operator_of_which_only_copies_are_dumped_is_named(tmp_path):
+    graphs = _with_ops(tmp_path, [
+        op("p", "Add", originals=["p"]), op("q", "Add", ["p:0"], originals=["q"])], [
+        op("p", "Add", originals=["p"]), op("q", "Add", ["p:0"], originals=["q"])])
+    dump(tmp_path / "a", "Add", "p", [ONE])
+    dump(tmp_path / "a", "Add", "q", [ONE])
+    dump(tmp_path / "b", "Add", "p", [ONE])
+    dump(tmp_path / "b", "Add", "q", [], [ONE])
+    found = compare(tmp_path / "a", tmp_path / "b", map=graphs[0],
+                    against_map=graphs[1])
+    assert names(found) == ["p.output.0"]
+    assert reasons(found, "b") == {"q": Reason.NOT_DUMPED}
+    assert reasons(found, "a") == {"q.output.0": Reason.COUNTERPART_NOT_DUMPED}
+
+
+@settings(max_examples=40, deadline=None, derandomize=True,
+          suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_no_operator_is_ever_lost(tmp_path_factory, data):
+    root = tmp_path_factory.mktemp("lost")
+    names_of = [f"op{number}" for number in range(data.draw(st.integers(1, 6)))]
+    sides = {}
+    for side in "ab":
+        groups, left = [], list(names_of)
+        while left:
+            size = data.draw(st.integers(1, len(left)))
+            groups.append(left[:size])
+            left = left[size:]
+        ops, last = [op("x", "Data")], "x"
+        for group in groups:
+            fused = len(group) > 1
+            name = "autofuse_" + "_".join(group) if fused else group[0]
+            told = data.draw(st.booleans())
+            ops.append(op(name, "AscBackend" if fused else "Abs", [f"{last}:0"],
+                          originals=group if fused or told else None,
+                          origins=[(group[-1], 0)] if told else ()))
+            last = name
+            kept = data.draw(st.sampled_from(["both", "output", "input", "none"]))
+            if kept != "none":
+                dump(root / side, "Abs", name, [ONE] if kept != "input" else [],
+                     [ONE] if kept != "output" else [])
+        dump(root / side, "Abs", f"strange_{side}", [ONE])
+        order = data.draw(st.permutations(ops))
+        sides[side] = graph(root / f"ge_proto_0000000{ord(side)}_graph_1_Build.txt",
+                            order)
+    found = compare(root / "a", root / "b", map=sides["a"], against_map=sides["b"])
+    for side, path in sides.items():
+        told = {each.name.split(".")[0] for each in found.reasons if each.side == side}
+        ends = [pair.name.split(" = ") for pair in found.pairs]
+        told |= {(each[0] if side == "a" else each[-1]).split(".")[0] for each in ends}
+        graph_names = {node.name for node in dumps.read(path).nodes}
+        assert graph_names | {f"strange_{side}"} <= told
+    assert {pair.status for pair in found.pairs} <= {Status.EQUAL}
+    assert found.verdict is not Verdict.DIFFERS
 
 
 def test_several_operators_of_one_origin_are_named_and_the_namesake_is_taken(tmp_path):
