@@ -8,11 +8,13 @@ interval that resamples whole sets; a search then looks for counter-examples.
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Mapping, NamedTuple
 
 import numpy as np
 
+from ge_harness.errors import UsageError
 from ge_harness.experiments import bench as benches
 from ge_harness.experiments import mechanism, paired, search, store
 from ge_harness.experiments import statistics as stats
@@ -56,13 +58,27 @@ def run(bench: Bench) -> ExperimentReport:
     dtype = bench.options.dtype or ("" if bench.subgraphs else "float16")
     names = bench.subgraphs or CHAINS
     outcomes: dict[str, Outcomes] = {}
+    missing: dict[str, str] = {}
     for name in names:
         sets = bench.options.sets or _SETS
-        case = bench.case(CaseSpec(name, dtype, sets=sets))
+        try:
+            case = bench.case(CaseSpec(name, dtype, sets=sets))
+        except UsageError as error:
+            if len(names) == 1:
+                raise
+            missing[name] = str(error)  # this stack has no kernel for one of its nodes
+            continue
         outcomes[name] = bench.run(_requests(bench, case, name, dtype, sets))
         bench.say(f"{name}: {sets} sets")
-    found = search.search(bench, tuple(names), dtype)
-    return bench.report(judge(bench, outcomes, found, dtype))
+    if not outcomes:
+        raise UsageError("; ".join(missing.values()))
+    found = search.search(bench, tuple(outcomes), dtype)
+    report = judge(bench, outcomes, found, dtype)
+    if missing:
+        report = dataclasses.replace(
+            report, why=f"{report.why}; not run: {', '.join(missing)}",
+            limits=(*report.limits, *(f"not run: {why}" for why in missing.values())))
+    return bench.report(report)
 
 
 def _requests(bench: Bench, case: Case, name: str, dtype: str, sets: int
