@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import dumps
 from dumps.data_dump import DataItem
 from ge_harness.compare.folder import Plan, compare_places, places_document
 from ge_harness.errors import UsageError
+from ge_harness.records import serialize
 from ge_harness.records.comparison import Status, Verdict
 from ge_harness.records.operators import Reason
 from tests.ge_harness.compare.operator_folders import (
@@ -607,6 +609,32 @@ def test_folders_without_dumps_or_graphs_are_matched_as_before(tmp_path):
     assert not found.has_operators
     with pytest.raises(UsageError, match="folder with a file"):
         compare(tmp_path / "a", dump(tmp_path / "c", "Add", "add", [ONE]))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_pipes_and_links_in_circles_are_not_waited_for(tmp_path):
+    dump(tmp_path / "a", "Add", "add", [ONE])
+    for name in (f"Mul.mul.1.2.{TIME}", "x.npy", "14695981039346656037"):
+        os.mkfifo(str(tmp_path / "a" / name))
+    (tmp_path / "a" / "round").symlink_to(tmp_path / "a")
+    found = compare(tmp_path / "a", tmp_path / "a")
+    assert dict(zip(names(found), statuses(found))) == {
+        "add.output.0": "equal", "mul.output.0": "unreadable",
+        "x.output.0": "unreadable"}
+    os.mkfifo(str(tmp_path / "pipe"))
+    single = next((tmp_path / "a").glob("Add.*"))
+    with pytest.raises(UsageError, match="pipe"):
+        compare(single, tmp_path / "pipe")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="names are text on this system")
+def test_names_that_are_no_text_reach_a_document(tmp_path):
+    name = os.fsdecode(b"caf\xe9")
+    for side in "ab":
+        dump(tmp_path / side, "Add", name, [ONE], exact=False)
+    found = compare(tmp_path / "a", tmp_path / "b")
+    assert names(found) == [f"{name}.output.0"]
+    assert "caf" in serialize.dumps("compare", places_document(found))
 
 
 def test_an_item_of_nothing_is_no_tensor(tmp_path):
