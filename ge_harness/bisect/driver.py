@@ -280,6 +280,9 @@ class _ByRuns(_Bisect):
             return ("with switches off the candidate has the bits of the nodewise base "
                     "line: what is left comes from the compiler's kernels for single "
                     "operators; --baseline=nodewise asks for the passes alone",)
+        if self._goal.needs_reference and verdict is BisectVerdict.PROVED:
+            return ("the commands of the flip rule by bits; their table of errors "
+                    "against float64 shows this goal",)
         return ()
 
     def command(self, names: Sequence[str]) -> str:
