@@ -64,6 +64,7 @@ def _show(args: argparse.Namespace, found: PlacesComparison) -> None:
     from ge_harness.records.serialize import dumps
     from ge_harness.report.compare_text import comparison_text, names_text
     from ge_harness.report.operator_text import (
+        NAME_WIDTH,
         first_text,
         labels_text,
         reasons_text,
@@ -74,16 +75,18 @@ def _show(args: argparse.Namespace, found: PlacesComparison) -> None:
     if args.json:
         sys.stdout.write(dumps("compare", places_document(found)))
         return
-    pairs, left_out = list(found.pairs), ""
+    pairs, left_out, widest = list(found.pairs), "", 40
     if found.has_operators:
         sys.stdout.write(labels_text(found.labels) + first_text(found.first)
                          + reasons_text(found.reasons))
         pairs, left_out = worth_showing(found.pairs)
+        widest = NAME_WIDTH
     else:
         sys.stdout.write(names_text("only in A", found.only_a))
         sys.stdout.write(names_text("only in B", found.only_b))
     sys.stdout.write(left_out)
-    sys.stdout.write(comparison_text(pairs, found.verdict, found.standards))
+    sys.stdout.write(comparison_text(
+        pairs, found.verdict, found.standards, widest=widest))
 
 
 def _write_junit(path: Path, found: PlacesComparison) -> None:

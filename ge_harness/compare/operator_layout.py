@@ -6,6 +6,7 @@ Source: reference: tensor_dumps.md sections 5 ("Layout to plain") and 8.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -114,7 +115,8 @@ def _load(tensor: Tensor, dtype: str | None) -> _Side:
     if not origin and item.original is not None and item.original.format != "NCHW":
         origin = item.original.format
     found: Plain = to_plain(loaded.array, item.format, shape, origin)
-    notes = loaded.notes
+    notes = (*loaded.notes, *(f"{Path(tensor.dump.path).name}: {note}"
+                              for note in tensor.dump.notes))
     if found.format != item.format:
         notes += (f"{tensor.name}: {item.format} {list(loaded.array.shape)} turned "
                   f"into {found.format} {list(found.array.shape)}",)

@@ -21,15 +21,16 @@ _LONGEST_LIST = 20
 
 
 def comparison_text(pairs: Sequence[TensorComparison], verdict: Verdict,
-                    standards: Sequence[str]) -> str:
+                    standards: Sequence[str], *, widest: int = 40) -> str:
     """Return the tables of a comparison, a sentence for each difference, the verdict.
 
     Args:
         pairs: the compared pairs.
         verdict: what they come to.
         standards: names of the rules that decided.
+        widest: longest name in characters; longer ones are shortened.
     """
-    parts = [table(_COLUMNS, [_row(pair) for pair in pairs], widest=40)]
+    parts = [table(_COLUMNS, [_row(pair) for pair in pairs], widest=widest)]
     errors = [row for pair in pairs for row in _error_rows(pair)]
     if errors:
         parts.append("Errors against the reference\n"

@@ -14,6 +14,7 @@ from ge_harness.records.operators import (
 from ge_harness.report.plain import printable
 
 MOST_PAIRS = 40
+NAME_WIDTH = 72
 _MOST_NAMES = 8
 _EACH = 20
 _INPUTS = {
@@ -89,13 +90,16 @@ def worth_showing(pairs: Sequence[TensorComparison]
                   ) -> tuple[list[TensorComparison], str]:
     """Return the pairs for a table, and a line on those that were left out.
 
-    Of many pairs the equal ones are only counted.
+    Of many pairs the equal ones are only counted, and the first of the others shown.
     """
     if len(pairs) <= MOST_PAIRS:
         return list(pairs), ""
-    shown = [pair for pair in pairs if pair.status is not Status.EQUAL]
-    count = len(pairs) - len(shown)
-    return shown, f"{count} pairs are equal, bit for bit, and not shown\n" * bool(count)
+    others = [pair for pair in pairs if pair.status is not Status.EQUAL]
+    equal, more = len(pairs) - len(others), len(others) - MOST_PAIRS
+    lines = f"{equal} pairs are equal, bit for bit, and not shown\n" if equal else ""
+    if more > 0:
+        lines += f"{more} more that are not equal are not shown; --json has them all\n"
+    return others[:MOST_PAIRS], lines
 
 
 def _input(source: str, status: str) -> str:

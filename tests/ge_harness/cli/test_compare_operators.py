@@ -150,6 +150,12 @@ def test_of_many_pairs_only_those_that_are_not_equal_are_shown(tmp_path):
     assert "59 pairs are equal, bit for bit, and not shown" in out
     assert "n8.output.0" not in out
     assert "n7.output.0: 1 of 1 elements differ" in out
+    for number in range(60):
+        dump(tmp_path / "a", "Add", f"n{number}", [np.float32([3])])
+    status, out, _ = told(tmp_path / "a", tmp_path / "b")
+    assert status == 1
+    assert "20 more that are not equal are not shown; --json has them all" in out
+    assert out.count(" elements differ") == 40
 
 
 def test_names_from_dumps_and_graphs_reach_no_terminal_as_they_are(tmp_path):

@@ -26,6 +26,7 @@ from tests.ge_harness.compare.operator_folders import (
     item,
     op,
 )
+from tests.shared import SAMPLES, needs_shared
 
 ONE = np.float32([1, 2, 3])
 TWO = np.float32([1, 2, 4])
@@ -642,3 +643,20 @@ def test_an_item_of_nothing_is_no_tensor(tmp_path):
     for side in "ab":
         dump(tmp_path / side, "Add", "add", [item(ONE), nothing])
     assert names(compare(tmp_path / "a", tmp_path / "b")) == ["add.output.0"]
+
+
+@needs_shared
+@pytest.mark.parametrize("name", [
+    "run_20230713/ge_proto_00000001_Build.txt", "train_2020/ge_proto_00056_Build.txt",
+    "run_20230713/ge_onnx_00000001_graph_11_Build.pbtxt", "atc_json/model.json",
+    "single_subgraph/origin.txt", "resnet50_fe/ge_proto_00046_afterUBMatch.txt"])
+def test_graphs_of_real_runs_map_every_operator_onto_itself(tmp_path, name):
+    path = SAMPLES / name
+    for _, node in dumps.read(path).walk():
+        for side in "ab":
+            dump(tmp_path / side, node.type, node.name, [ONE] * len(node.output_descs))
+    found = compare(tmp_path / "a", tmp_path / "b", map=path, against_map=path)
+    assert set(statuses(found)) == {"equal"}
+    assert all(" = " not in pair.name for pair in found.pairs)
+    assert {each.reason for each in found.reasons} <= {Reason.NEVER_DUMPED}
+    assert found.verdict is Verdict.AGREES
