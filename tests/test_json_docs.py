@@ -435,6 +435,20 @@ def test_bisections_are_described_and_keep_the_contract(tmp_path):
     assert {each["name"] for each in document["minimal"]} == {"AddNPass", "Add"}
 
 
+def test_a_bisection_with_alternatives_and_breaking_switches_is_described(tmp_path):
+    check = tmp_path / "check.py"
+    check.write_text("import os, sys\noff = os.environ['GE_HARNESS_OFF']\n"
+                     "sys.exit(5 if 'SavePass' in off else 0 if 'AddN' in off or "
+                     "'Prune' in off else 1)\n")
+    status, document = _told(
+        "bisect", f"--command={sys.executable} {check}", "--pass=ge:SavePass",
+        "--pass=ge:AddNPass", "--pass=ge:PrunePass", f"--out={tmp_path / 'out'}")
+    assert status == 0
+    assert [[each["name"] for each in one] for one in document["alternatives"]] == [
+        ["PrunePass"]]
+    assert document["set_aside"] == ["ge:SavePass"]
+
+
 def test_reports_are_described(tmp_path):
     pytest.importorskip("jinja2")
     (tmp_path / "run.json").write_text(serialize.dumps("run", _report("next")))
