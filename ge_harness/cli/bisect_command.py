@@ -9,11 +9,11 @@ import sys
 
 from ge_harness.bisect import choices, driver
 from ge_harness.cli import console, exit_codes, run_arguments
-from ge_harness.errors import HarnessError, UsageError
-from ge_harness.experiment.store import RunFolder
+from ge_harness.errors import HarnessError, UnavailableError, UsageError
+from ge_harness.experiment.store import REPORT_FILE, RunFolder
 from ge_harness.records import serialize
 from ge_harness.records.bisection import BisectRun
-from ge_harness.report import bisect_text
+from ge_harness.report import bisect_html, bisect_text
 from graphs.source import resolve
 
 _FILE = "bisect.json"
@@ -56,19 +56,20 @@ def run(args: argparse.Namespace) -> int:
     asked = _asked(args)
     folder = (RunFolder.resume(args.resume) if args.resume else
               RunFolder.create(args.out, "bisect", args.source or "command"))
-    bisection = driver.bisect(asked, folder, _tell)
-    document = serialize.to_plain(bisection)
+    document = serialize.to_plain(driver.bisect(asked, folder, _tell))
     status = _STATUS[document["verdict"]]
+    where = f"folder: {folder.path}"
     try:
         folder.write(_FILE, serialize.dumps("bisect", document))
+        where = f"report: {folder.write(REPORT_FILE, bisect_html.render(document))}"
     except HarnessError as error:
         console.note(str(error))
-        status = max(status, error.exit_code)
+        if not isinstance(error, UnavailableError):
+            status = max(status, error.exit_code)
     if args.json:
         console.document("bisect", document)
     else:
-        console.answer(bisect_text.bisect_text(document)
-                       + f"\nfolder: {folder.path}")
+        console.answer(f"{bisect_text.bisect_text(document)}\n{where}")
     return status
 
 
@@ -79,11 +80,9 @@ def _tell(trial: BisectRun) -> None:
 def _asked(args: argparse.Namespace) -> driver.Asked:
     if bool(args.source) == bool(args.user_command):
         raise UsageError("bisect takes a subgraph, or --command=CMD, one of the two")
-    if args.max_runs < 0:
-        raise UsageError(f"--max-runs={args.max_runs}: expected 0 or more")
-    if not 0 <= args.error_rate < 0.5:
-        raise UsageError(f"--error-rate={args.error_rate}: expected 0 or more and less "
-                         "than 0.5")
+    if args.max_runs < 0 or not 0 <= args.error_rate < 0.5:
+        raise UsageError("expected --max-runs of 0 or more, --error-rate of 0 or more "
+                         "and less than 0.5")
     if args.explain or args.collect or args.source == "all":
         raise UsageError("--explain, --collect and 'all' go with run, not bisect")
     if args.source:
@@ -110,8 +109,7 @@ def _asked(args: argparse.Namespace) -> driver.Asked:
 
 def _given(args: argparse.Namespace, dropped: tuple[str, ...]) -> list[str]:
     """Return the options of the command line, "--name=value", without some."""
-    words = sys.argv[1:]
-    words = words[words.index("bisect") + 1:] if "bisect" in words else []
+    words = sys.argv[sys.argv.index("bisect") + 1:] if "bisect" in sys.argv else []
     found: list[str] = []
     for word in words:
         if word.startswith("--"):

@@ -9,8 +9,8 @@ from typing import Any, Mapping, Sequence
 
 from ge_harness.report.plain import printable, table
 
-_STATES = {True: "agrees", False: "differs", None: "undecided"}
-_FILES = (
+STATES = {True: "agrees", False: "differs", None: "undecided"}
+FILES = (
     ("optimization_switch", "GE's option optimization_switch"),
     ("fusion_switch_cfg", "switch file of GE's fusion engine"),
     ("autofuse_flags", "AUTOFUSE_FLAGS"), ("autofuse_dfx_flags", "AUTOFUSE_DFX_FLAGS"),
@@ -47,7 +47,7 @@ def line(run: Mapping[str, Any]) -> str:
         len(names) > _SHOWN_SWITCHES) else ""
     why = f" ({run['message']})" if run["agrees"] is None and run["message"] else ""
     return printable(f"run {run['number']}: off: {shown}{more}: "
-                     f"{_STATES[run['agrees']]}{why}", 400)
+                     f"{STATES[run['agrees']]}{why}", 400)
 
 
 def _culprits(document: Mapping[str, Any]) -> str:
@@ -73,9 +73,9 @@ def _proof(document: Mapping[str, Any]) -> str:
              f"do with fewer than {proof['lower_bound']} on the average)")
     if not document["minimal"]:
         return f"{proof['runs']} runs"
-    lines = ["with exactly this off: " + _STATES[proof["with_minimal_off"]]]
+    lines = ["with exactly this off: " + STATES[proof["with_minimal_off"]]]
     for each in proof["each_needed"]:
-        state = _STATES[each["agrees_with_it_on"]] if each["tried"] else "not tried"
+        state = STATES[each["agrees_with_it_on"]] if each["tried"] else "not tried"
         lines.append(printable(f"with {each['kind']}:{each['name']} left on: {state}"))
     if proof["only_set"]:
         lines.append("every other set that agrees has these too: with everything else "
@@ -98,7 +98,7 @@ def _notes(document: Mapping[str, Any]) -> str:
 
 
 def _files(document: Mapping[str, Any]) -> str:
-    found = [(what, document["files"][name]) for name, what in _FILES
+    found = [(what, document["files"][name]) for name, what in FILES
              if document["files"][name]]
     if not found:
         return ""
@@ -114,14 +114,14 @@ def _commands(document: Mapping[str, Any]) -> str:
         return ""
     lines = ["", "see it for yourself"]
     for each in document["reproduce"]:
-        lines.append(printable(f"{each['what']}: {_STATES[each['agrees']]}"))
+        lines.append(printable(f"{each['what']}: {STATES[each['agrees']]}"))
         lines.append(printable(f"    {each['command']}"))
     return "\n".join(lines)
 
 
 def _runs(document: Mapping[str, Any]) -> str:
     rows: Sequence[Sequence[object]] = [
-        (run["number"], _STATES[run["agrees"]], len(run["switches"]),
+        (run["number"], STATES[run["agrees"]], len(run["switches"]),
          ", ".join(run["switches"]), run["duration_s"], run["message"])
         for run in document["runs"]]
     return "\nruns\n" + table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shlex
 import sys
@@ -77,6 +78,10 @@ def test_a_command_is_searched_and_the_answer_can_be_typed(tmp_path):
     assert "AddNPass:off" in out
     assert "run 0: off: nothing: differs" in err
     assert (tmp_path / "out" / "bisect.json").is_file()
+    if importlib.util.find_spec("jinja2"):
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert "ge:AddNPass off restores agreement" in page
+        assert "AddNPass:off\n" in page or "AddNPass:off</pre>" in page
     again, more, _ = console(
         "bisect", f"--command={command}", "--pass=AddNPass", "--pass=PrunePass",
         f"--resume={tmp_path / 'out'}")
