@@ -267,13 +267,15 @@ class _ByRuns(_Bisect):
         return self._oracle.passes(self.trials.active())
 
     def backend_line(self) -> BackendLine:
-        label, emulated = self._oracle.label()
+        label, emulated = next(
+            ((answer.label, answer.emulated) for _, answer in self.trials.answers
+             if answer.label), self._oracle.backend.describe(None))
         reason = "; ".join(part for part in (self.asked.reason, self._oracle.found)
                            if part)
         return BackendLine(self.asked.options.backend, label, reason, emulated)
 
     def is_hopeless(self) -> bool:
-        return self._oracle.has_nodewise_bits()
+        return any(answer.as_nodewise for _, answer in self.trials.answers)
 
     def hints(self, verdict: BisectVerdict) -> tuple[str, ...]:
         if verdict is BisectVerdict.NOTHING_RESTORES and self.is_hopeless():

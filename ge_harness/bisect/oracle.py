@@ -52,7 +52,6 @@ class BackendOracle:
         self._options = options
         self._goal = goal
         self._folder = folder
-        self._done: dict[tuple[Switch, ...], RunSuccess] = {}
         self.backend: Backend = BACKENDS.load(options.backend)()
         if not self.backend.switches():
             raise UsageError(f"backend {options.backend!r} has no switches to search")
@@ -109,7 +108,6 @@ class BackendOracle:
                                   self.baseline, load)
             where = str(Path(outcome.log_path).parent) if outcome.log_path else ""
             return Answer(agrees, why, where)
-        self._done[off] = outcome
         agrees, why = reached(self._goal, {**self.sides, "candidate": outcome},
                               self.baseline, load)
         unproved = [each.switch.name for each in outcome.effects
@@ -118,7 +116,17 @@ class BackendOracle:
             why += f"; without effect: {', '.join(unproved)}"
         where = str(Path(outcome.output_paths[0]).parent.parent) if (
             outcome.output_paths) else ""
-        return Answer(agrees, why, where, outcome.passes)
+        label, emulated = self.backend.describe(outcome.environment)
+        return Answer(agrees, why, where, outcome.passes,
+                      agrees is False and self._is_nodewise(outcome), label, emulated)
+
+    def _is_nodewise(self, outcome: RunSuccess) -> bool:
+        """Say whether a trial has the bits of a nodewise base line beside the first."""
+        if "nodewise" not in self.sides or self.baseline == "nodewise":
+            return False
+        agrees, _ = reached(Goal("bits", "bits"), {
+            **self.sides, "candidate": outcome}, "nodewise", load)
+        return agrees is True
 
     def request(self, off: tuple[Switch, ...]) -> RunRequest:
         """Return the request of a trial."""
@@ -159,22 +167,6 @@ class BackendOracle:
         if why:
             raise SwitchError(f"--granularity=op: {why}")
         return Pool(tuple(knobs))
-
-    def label(self) -> tuple[str, bool]:
-        """Return the honest label of the figures, and whether they are emulated."""
-        seen = next(iter(self._done.values()), None)
-        return self.backend.describe(seen.environment if seen else None)
-
-    def has_nodewise_bits(self) -> bool:
-        """Say whether a trial that misses the goal has the bits of nodewise."""
-        if "nodewise" not in self.sides or self.baseline == "nodewise":
-            return False
-        for outcome in self._done.values():
-            agrees, _ = reached(Goal("bits", "bits"), {
-                **self.sides, "candidate": outcome}, "nodewise", load)
-            if agrees:
-                return True
-        return False
 
 
 def load(path: str) -> np.ndarray:

@@ -7,6 +7,7 @@ answer that is asked for a second time (a doubtful oracle) is a trial of its own
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,12 +32,18 @@ class Answer:
         message: why, in one line.
         folder: where its files are, "" for none.
         active: the active passes that were seen.
+        as_nodewise: it misses the goal and has the bits of the nodewise base line.
+        label: the honest label of its figures, "" where it gave none.
+        emulated: they are a model's.
     """
 
     agrees: bool | None
     message: str = ""
     folder: str = ""
     active: tuple[ActivePass, ...] = ()
+    as_nodewise: bool = False
+    label: str = ""
+    emulated: bool = False
 
 
 RunTrial = Callable[[int, FrozenSet[str]], Answer]
@@ -112,7 +119,7 @@ class Trials:
         done = (run, answer)
         self._kept.append(done)
         RunFolder(self._dir).write(f"{number:04d}.json", serialize.dumps(
-            "trial", {"run": run, "active": answer.active}))
+            "trial", {"run": run, "answer": answer}))
         return done
 
 
@@ -141,8 +148,10 @@ def _read(path: Path) -> tuple[BisectRun, Answer] | None:
     try:
         data = serialize.loads("trial", path.read_text(encoding="utf-8"), path)
         run: BisectRun = serialize.build(BisectRun, data.get("run"))
-        active = tuple(serialize.build(ActivePass, each)
-                       for each in data.get("active", ()))
-    except (OSError, UnicodeDecodeError, UsageError):
+        kept = dict(data.get("answer") or {})
+        kept["active"] = [serialize.build(ActivePass, each)
+                          for each in kept.get("active", ())]
+        answer: Answer = serialize.build(Answer, kept)
+    except (OSError, UnicodeDecodeError, UsageError, TypeError, ValueError):
         return None
-    return run, Answer(run.agrees, run.message, run.folder, active)
+    return run, dataclasses.replace(answer, folder=run.folder)

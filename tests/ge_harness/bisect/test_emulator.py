@@ -146,3 +146,26 @@ def test_a_finished_bisection_is_read_and_not_run_again(bisect, monkeypatch):
     again = bisect(cases.mul_add_relu(), flags=REDUCE, resume=True)
     assert again.runs == first.runs
     assert again.minimal == first.minimal
+    assert again.backend == first.backend
+
+
+def test_what_no_switch_changes_is_neither_searched_on_nor_on_resuming(
+        bisect, monkeypatch):
+    """The first base line is shifted; with the pass off the bits are nodewise's."""
+    nodewise = oracle.BackendOracle._run_sides
+
+    def sides(self):
+        found = nodewise(self)
+        other = _one(found["nodewise"].request, self._folder.jobs_dir)
+        path = other.output_paths[0]
+        np.save(path, np.load(path) + np.float32(1))
+        return {"eager": other, **found}
+
+    monkeypatch.setattr(oracle.BackendOracle, "_run_sides", sides)
+    monkeypatch.setattr(oracle.BackendOracle, "baseline", "eager")
+    first = bisect(cases.cast_pair(neighbors=False), flags="")
+    assert first.verdict is BisectVerdict.NOTHING_RESTORES
+    assert "kernels for single operators" in first.notes[-1]
+    assert len(first.runs) <= 6
+    again = bisect(cases.cast_pair(neighbors=False), flags="", resume=True)
+    assert (again.runs, again.notes) == (first.runs, first.notes)
