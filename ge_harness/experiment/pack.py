@@ -27,13 +27,16 @@ _LOG_BYTES = 2 << 20
 _OVERHEAD_BYTES = 512
 _RESERVED_BYTES = 64 << 10
 _MOST_LISTED = 300
+# Deflate never makes anything smaller than by this.
+_MOST_DENSE = 1040
 _LONGEST_NAME = 8000
 _CLOSED = frozenset((".gz", ".zip", ".tgz", ".tar", ".xz", ".bz2", ".whl"))
 _KERNELS = frozenset((".o", ".so", ".bin", ".a"))
 _BINARY = frozenset((".npy", ".npz", ".pb"))
 # The first pattern that a file's name within the run matches gives its turn.
 _ORDER = tuple(re.compile(text) for text in (
-    r"(.*/)?(run|request|outcome)\.json|report\.html",
+    r"(.*/)?(run|experiments?(-[^/]+)?)\.json|(.*/)?report\.html|(.*/)?cases/[^/]+\.py",
+    r"(.*/)?(request|outcome|asked)\.json",
     r"(.*/)?(log|warm_worker)\.txt|(.*/)?\w*plog\w*.*|.*fusion_result.*\.json|"
     r".*check_result.*|.*/dumps/[^/]+\.(json|cfg)|.*kernel_cache/.*\.json",
     r".*(_Build|_PreRunBegin|[Aa]uto[Ff]use\w*)\.(txt|pbtxt)|.*\.(py|cfg)",
@@ -156,6 +159,7 @@ class _Packer:
         self._limit_bytes = max(0, limit_bytes - _RESERVED_BYTES)
         self._seen: dict[tuple[int, int], str] = {}
         self._names: set[str] = set()
+        self._used_bytes = 0
         self._waiting: list[_File] = []
         self.packed: list[PackedFile] = []
         self.left_out: list[LeftOut] = []
@@ -210,6 +214,7 @@ class _Packer:
         info.compress_type = zipfile.ZIP_DEFLATED
         info.external_attr = 0o644 << 16
         self._archive.writestr(info, data)
+        self._used_bytes += info.compress_size + _entry_bytes(name)
 
     def _unfit(self, path: Path, real: Path, top: Path, status: os.stat_result) -> str:
         if top not in real.parents:
@@ -227,6 +232,9 @@ class _Packer:
     def _add(self, file: _File) -> None:
         if file.size_bytes > 20 * self._limit_bytes:
             self._leave(file.name, file.size_bytes, "larger than the limit")
+            return
+        if file.size_bytes > _MOST_DENSE * self._room(file.name):
+            self._leave(file.name, file.size_bytes, "no room within the limit")
             return
         try:
             data, cut = _content(file)
@@ -246,16 +254,21 @@ class _Packer:
         self.write(file.name, data)
         self.packed.append(PackedFile(file.name, len(data), removed, cut))
 
+    def _room(self, name: str) -> int:
+        """Return the bytes left for what is in a file of this name."""
+        return max(0, self._limit_bytes - self._used_bytes - _entry_bytes(name))
+
     def _fits(self, name: str, data: bytes) -> bool:
-        directory = sum(len(info.filename.encode("utf-8")) + _OVERHEAD_BYTES
-                        for info in self._archive.filelist)
-        written = sum(info.compress_size for info in self._archive.filelist)
-        room = (self._limit_bytes - written - directory - len(name.encode("utf-8"))
-                - _OVERHEAD_BYTES)
+        room = self._room(name)
         return len(data) <= room or len(zlib.compress(data)) <= room
 
     def _leave(self, name: str, size_bytes: int, why: str) -> None:
         self.left_out.append(LeftOut(name, size_bytes, why))
+
+
+def _entry_bytes(name: str) -> int:
+    """Return what an archive needs for a file beside its contents."""
+    return len(name.encode("utf-8")) + _OVERHEAD_BYTES
 
 
 def _content(file: _File) -> tuple[bytes, bool]:
