@@ -35,8 +35,8 @@ _KERNELS = frozenset((".o", ".so", ".bin", ".a"))
 _BINARY = frozenset((".npy", ".npz", ".pb"))
 # The first pattern that a file's name within the run matches gives its turn.
 _ORDER = tuple(re.compile(text) for text in (
-    r"(.*/)?(run|experiments?(-[^/]+)?)\.json|(.*/)?report\.html|(.*/)?cases/[^/]+\.py",
-    r"(.*/)?(request|outcome|asked)\.json",
+    r"(.*/)?(run|request|outcome|experiments?(-[^/]+)?)\.json|(.*/)?report\.html|"
+    r"(.*/)?cases/[^/]+\.py",
     r"(.*/)?(log|warm_worker)\.txt|(.*/)?\w*plog\w*.*|.*fusion_result.*\.json|"
     r".*check_result.*|.*/dumps/[^/]+\.(json|cfg)|.*kernel_cache/.*\.json",
     r".*(_Build|_PreRunBegin|[Aa]uto[Ff]use\w*)\.(txt|pbtxt)|.*\.(py|cfg)",
