@@ -14,7 +14,7 @@ from typing import Mapping, NamedTuple
 
 import numpy as np
 
-from ge_harness.errors import UsageError
+from ge_harness.errors import UnavailableError, UsageError
 from ge_harness.experiments import bench as benches
 from ge_harness.experiments import mechanism, paired, search, store
 from ge_harness.experiments import statistics as stats
@@ -63,15 +63,13 @@ def run(bench: Bench) -> ExperimentReport:
         sets = bench.options.sets or _SETS
         try:
             case = bench.case(CaseSpec(name, dtype, sets=sets))
-        except UsageError as error:
-            if len(names) == 1:
-                raise
+        except (UsageError, UnavailableError) as error:
             missing[name] = str(error)  # this stack has no kernel for one of its nodes
+            if len(missing) == len(names):
+                raise type(error)("; ".join(missing.values())) from error
             continue
         outcomes[name] = bench.run(_requests(bench, case, name, dtype, sets))
         bench.say(f"{name}: {sets} sets")
-    if not outcomes:
-        raise UsageError("; ".join(missing.values()))
     found = search.search(bench, tuple(outcomes), dtype)
     report = judge(bench, outcomes, found, dtype)
     if missing:

@@ -183,3 +183,17 @@ def test_forced_newton_steps_of_the_model_are_told_apart(tmp_path):
     assert means["rsqrt", "NumPy Newton 0"] > means["rsqrt", "NumPy Newton 1"] > (
         means["rsqrt", "forced Newton 2"])
     assert report.backend.emulated
+
+
+def test_a_chain_that_cannot_be_built_here_is_named_and_left_out(tmp_path):
+    lacking = tmp_path / "lacking.py"
+    lacking.write_text(
+        '"""A node that no TensorFlow has."""\n'
+        "from graphs.subgraph import Input\n\n"
+        'INPUTS = (Input("x", (2, 3), "float16"),)\n\n\n'
+        "def build(tf, x):\n    raise ValueError('no kernel here')\n", encoding="utf-8")
+    report = chains.run(bench(tmp_path, sets=2, budget=1, dtype="float16",
+                              subgraphs=("softmax", str(lacking))))
+    assert [row[0] for row in report.table.rows] == ["softmax", "softmax"]
+    assert f"not run: {lacking}" in report.why
+    assert any("no kernel here" in each for each in report.limits)
