@@ -165,7 +165,8 @@ def _evidence(name: str, seen: Mechanism, sides: Outcomes) -> list[MechanismEvid
                                seen.present)]
     if seen.present and not (seen.fused or (seen.graph_only and seen.ops)):
         found.append(MechanismEvidence(f"{stem}: something was fused or rewritten",
-                                       "no kernel holds more than one operation",
+                                       "no kernel holds more than one operation"
+                                       + _way_out(sides["candidate"].request),
                                        seen.source, False))
     for side in _SIDES:
         whole, guard = sides[side], sides[f"guard {side}"]
@@ -179,6 +180,15 @@ def _evidence(name: str, seen: Mechanism, sides: Outcomes) -> list[MechanismEvid
             f"the first {few} sets have {'the same' if alike else 'OTHER'} hashes",
             "output hashes", alike and guard.repeatable))
     return found
+
+
+def _way_out(request: RunRequest) -> str:
+    """Say what fuses, where it is known why nothing did."""
+    dtypes = {port.spec.dtype for port in request.case.inputs}
+    if (request.backend == "emulator" and "bfloat16" in dtypes
+            and dict(request.options).get("chip") != "950"):
+        return "; AutoFuse fuses no bfloat16 on 910B, --chip=950 does"
+    return ""
 
 
 def _rule(chain: Chain, base: str, proof: list[MechanismEvidence]) -> Ruling:
