@@ -99,6 +99,8 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
                 report = EXPERIMENTS.load(name)(bench)
             except (HarnessError, GraphError) as error:
                 if len(plan) == 1:
+                    if not args.resume:
+                        folder.drop_if_empty()
                     raise
                 skipped.append(f"{name} on {backend}: {error}")
                 continue

@@ -54,6 +54,8 @@ def run(args: argparse.Namespace) -> int:
                                      say=console.note)
             except (HarnessError, GraphError) as error:
                 if len(plan) == 1:
+                    if not args.resume:
+                        folder.drop_if_empty()
                     raise
                 skipped.append((f"{options.source} on {options.backend}: {error}",
                                 getattr(error, "exit_code", exit_codes.USAGE)))

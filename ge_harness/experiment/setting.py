@@ -110,8 +110,19 @@ def _emulator(asked: Asked) -> SwitchSetting:
             parameters.append(text)
         elif option not in _EMULATOR_ONLY:
             values[option] = text
+    _once(parameters)
     params.parse(parameters)
     return ge_setting(values, asked.disable, asked.enable)
+
+
+def _once(parameters: Iterable[str]) -> None:
+    """Refuse two values for one parameter: one of them would do nothing."""
+    held: dict[str, str] = {}
+    for text in parameters:
+        name, _, value = text.partition("=")
+        if held.setdefault(name.strip(), value.strip()) != value.strip():
+            raise SwitchError(f"--emulator-param={name.strip()} is given twice, as "
+                              f"{held[name.strip()]!r} and {value.strip()!r}")
 
 
 def _switches(backend: str, names: Iterable[str], option: str) -> tuple[Switch, ...]:

@@ -75,6 +75,20 @@ class RunFolder:
         folder.inputs_dir.mkdir(exist_ok=True)
         return folder
 
+    def drop_if_empty(self) -> None:
+        """Remove the folder where nothing was done in it, as after a refused call."""
+        asked = self.path / ASKED_FILE
+        inside = sorted(self.path.rglob("*"), reverse=True)
+        if any(not path.is_dir() or path.is_symlink() for path in inside
+               if path != asked):
+            return
+        for path in inside:
+            if path.is_dir():
+                path.rmdir()
+            else:
+                path.unlink()
+        self.path.rmdir()
+
     def relative(self, path: str) -> str:
         """Return `path` relative to the folder where it lies inside it."""
         try:

@@ -28,6 +28,8 @@ from tests.ge_harness.cli.console_run import ROOT, console
     (["run", "softmax", "--backend=xla", "--timeout=-1"], 2),
     (["run", "softmax", "--backend=xla", "--standard=nosuch"], 2),
     (["run", "softmax", "--backend=xla", "--disable-pass= fusion"], 2),
+    (["run", "softmax", "--backend=emulator", "--emulator-param=r_tile=512",
+      "--emulator-param=r_tile=1024"], 2),
     (["report", "nosuch"], 2), (["compare", "a.npy"], 2),
     (["compare", "nosuch.npy", "nosuch.npy"], 2), (["inspect", "nosuch"], 2),
     (["passes", "algsimpp"], 2), (["run", "softmax", "--flagfile=nosuch"], 2),

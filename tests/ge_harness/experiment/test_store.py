@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ge_harness.errors import UsageError
-from ge_harness.experiment.store import RunFolder, read_run
+from ge_harness.experiment.store import ASKED_FILE, RunFolder, read_run
 
 
 def test_an_existing_folder_gets_a_number(tmp_path):
@@ -47,3 +47,18 @@ def test_a_run_file_that_is_none_is_refused(tmp_path, text):
 def test_a_missing_run_file_is_refused(tmp_path):
     with pytest.raises(UsageError, match="cannot read a run"):
         read_run(tmp_path)
+
+
+def test_a_folder_in_which_nothing_was_done_is_removed(tmp_path):
+    folder = RunFolder.create(str(tmp_path / "run"), "run", "softmax")
+    folder.write(ASKED_FILE, "{}")
+    folder.drop_if_empty()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_holds_anything_is_kept(tmp_path):
+    folder = RunFolder.create(str(tmp_path / "run"), "run", "softmax")
+    (folder.jobs_dir / "build").mkdir()
+    (folder.jobs_dir / "build" / "log.txt").write_text("said\n", encoding="utf-8")
+    folder.drop_if_empty()
+    assert (folder.jobs_dir / "build" / "log.txt").read_text() == "said\n"
