@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import hashlib
 from pathlib import Path
-from typing import Any, Iterator, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
 from ge_harness.errors import HarnessError, UsageError
 from ge_harness.experiment.options import RunOptions
@@ -84,11 +84,17 @@ def built(jobs_dir: Path) -> BuiltCase | None:
     return None
 
 
-def runs(jobs_dir: Path, requests: Mapping[str, RunRequest]
+def runs(jobs_dir: Path, requests: Mapping[str, RunRequest], *,
+         accept: Callable[[RunSuccess], bool] | None = None
          ) -> dict[str, RunSuccess | RunFailure]:
     """Return the outcomes of the requests that succeeded there.
 
     A failure is not kept: it may have been the interruption.
+
+    Args:
+        jobs_dir: folder of the jobs.
+        requests: name -> what is wanted.
+        accept: says of an outcome whose outputs are there whether it may be used.
     """
     wanted = {_key(request): name for name, request in requests.items()}
     found: dict[str, RunSuccess | RunFailure] = {}
@@ -96,7 +102,9 @@ def runs(jobs_dir: Path, requests: Mapping[str, RunRequest]
         if not isinstance(outcome, RunSuccess):
             continue
         name = wanted.get(_key(outcome.request))
-        if name is not None and all(Path(p).is_file() for p in outcome.output_paths):
+        if name is not None and all(
+                Path(p).is_file() for p in outcome.output_paths) and (
+                accept is None or accept(outcome)):
             found[name] = outcome
     return found
 

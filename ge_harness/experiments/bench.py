@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import platform
 import time
+from pathlib import Path
 from typing import Any, Callable, Dict, Mapping, Sequence, Union
 
 import numpy as np
@@ -14,7 +15,7 @@ from ge_harness.experiment import finished
 from ge_harness.experiment import inputs as case_inputs
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
-from ge_harness.experiments import store
+from ge_harness.experiments import intact, store
 from ge_harness.records.experiment import ExperimentReport
 from ge_harness.records.job import BuiltCase, JobFailure
 from ge_harness.records.report import BackendLine
@@ -138,10 +139,12 @@ class Bench:
             kind = (UnavailableError if built.kind is FailureKind.UNAVAILABLE
                     else UsageError)
             raise kind(f"{spec.source}: cannot build the graph: {built.message}")
+        if arrays is not None:
+            tag = f"{tag}-{store.digest_of(arrays)}"
+        key = store.source_key(spec.source)
         shape = "-".join("x".join(map(str, port.spec.shape)) for port in built.inputs)
-        name = "-".join((store.source_key(spec.source), built.variant, shape,
-                         f"{spec.sets}sets", f"seed{self.options.seed}",
-                         *spec.fetch, tag))
+        name = "-".join((key, built.variant, shape, f"{spec.sets}sets",
+                         f"seed{self.options.seed}", *spec.fetch, tag))
         where = self.folder.inputs_dir / store.safe(name)
         where.mkdir(parents=True, exist_ok=True)
         for port in built.inputs:
@@ -151,8 +154,10 @@ class Bench:
         drawn = dataclasses.replace(
             self.options, source=spec.source, sets=spec.sets, inputs_path="")
         case = case_inputs.make_case(built, drawn, where)
-        variant = f"{case.variant}/{tag}" if tag else case.variant
-        return dataclasses.replace(case, variant=variant)
+        # Finished runs are found by these words: they say what went in, not only which
+        # file and which part of the experiment it was.
+        parts = (case.variant, key if Path(spec.source).is_file() else "", tag)
+        return dataclasses.replace(case, variant="/".join(filter(None, parts)))
 
     def request(self, case: Case, **changes: Any) -> RunRequest:
         """Return a request of the candidate; `backend` and the rest can be changed."""
@@ -177,7 +182,8 @@ class Bench:
 
     def run(self, requests: Mapping[str, RunRequest]) -> Outcomes:
         """Run what is not finished yet and return every outcome by name."""
-        found: Outcomes = dict(finished.runs(self.folder.jobs_dir, requests))
+        found: Outcomes = dict(finished.runs(
+            self.folder.jobs_dir, requests, accept=intact.usable))
         left = {name: each for name, each in requests.items() if name not in found}
         done = launch.launch(
             list(left.values()), self.folder.jobs_dir,

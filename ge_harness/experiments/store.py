@@ -57,6 +57,15 @@ def source_key(source: str) -> str:
     return f"{path.name}-{hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 
+def digest_of(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return the first digits of a hash of named arrays, shapes and all."""
+    found = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype.str} {array.shape} ".encode())
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:12]
+
+
 def report_name(report: ExperimentReport) -> str:
     """Return the file a report is kept in, beside those of other backends."""
     return f"{_STEM}{safe(report.backend.name)}.json"
