@@ -36,6 +36,8 @@ _FOLDER = re.compile(
     r"-(?P<version>[^-]+)\.(dist-info|egg-info)", re.IGNORECASE)
 _ABSENT = "TensorFlow is not installed in this Python"
 # What TensorFlow 2.21 puts before the message of a kernel.
+_HEADING = "Graph execution error"
+_PLACES = ("Detected at node", "  ", "\t", "<stack traces unavailable>")
 _WRAPPER = re.compile(r"^(\{\{function_node [^}]*\}\} ?)+")
 
 
@@ -225,9 +227,16 @@ def read_graph_def(tf: Any, path: str) -> Any:
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what an exception of TensorFlow says."""
+    """Return the first line of what an exception of TensorFlow says.
+
+    TensorFlow 2.6 and newer put a heading and the places where the node was made before
+    it; those are passed over.
+    """
     text = str(getattr(error, "message", "") or error).strip()
-    return _WRAPPER.sub("", text.split("\n")[0]) or type(error).__name__
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) > 1 and lines[0].startswith(_HEADING):
+        lines = [line for line in lines[1:] if not line.startswith(_PLACES)] or lines
+    return _WRAPPER.sub("", lines[0] if lines else "") or type(error).__name__
 
 
 def failure_of(tf: Any, error: BaseException, where: str) -> BackendFailure:

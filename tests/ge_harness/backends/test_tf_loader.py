@@ -160,3 +160,20 @@ def test_loading_runs_no_op_so_a_fork_is_still_possible():
             os._exit(int(tf.reduce_sum(tf.constant([3, 4]))))
         print(os.waitpid(pid, 0)[1] >> 8)
     """) == "7"
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    ("assertion failed: [must be positive] [-1]\n\t [[{{node A}}]]",
+     "assertion failed: [must be positive] [-1]"),
+    ("Graph execution error:\n\nDetected at node A/Assert defined at (most recent call "
+     'last):\n  File "x.py", line 6, in <module>\n\n  File "x.py", line 4, in f\n\n'
+     "assertion failed: [must be positive] [-1]\n\t [[{{node A}}]] [Op:__inference_f]",
+     "assertion failed: [must be positive] [-1]"),
+    ("Graph execution error:\n\nDetected at node B defined at (most recent call last):\n"
+     "<stack traces unavailable>\n{{function_node f}} out of range",
+     "out of range"),
+    ("Graph execution error:", "Graph execution error:"),
+    ("", "ValueError"),
+])
+def test_the_line_that_says_what_failed_is_found(text, line):
+    assert tf_loader.first_line(ValueError(text)) == line
