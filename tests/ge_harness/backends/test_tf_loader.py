@@ -169,8 +169,8 @@ def test_loading_runs_no_op_so_a_fork_is_still_possible():
      'last):\n  File "x.py", line 6, in <module>\n\n  File "x.py", line 4, in f\n\n'
      "assertion failed: [must be positive] [-1]\n\t [[{{node A}}]] [Op:__inference_f]",
      "assertion failed: [must be positive] [-1]"),
-    ("Graph execution error:\n\nDetected at node B defined at (most recent call last):\n"
-     "<stack traces unavailable>\n{{function_node f}} out of range",
+    ("Graph execution error:\n\nDetected at node B defined at (most recent call "
+     "last):\n<stack traces unavailable>\n{{function_node f}} out of range",
      "out of range"),
     ("Graph execution error:", "Graph execution error:"),
     ("", "ValueError"),
