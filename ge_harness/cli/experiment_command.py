@@ -6,7 +6,13 @@ import argparse
 import sys
 from typing import Any, Sequence
 
-from ge_harness.cli import console, experiment_output, run_arguments
+from ge_harness.cli import (
+    console,
+    exit_codes,
+    experiment_options,
+    experiment_output,
+    run_arguments,
+)
 from ge_harness.errors import HarnessError, UsageError
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
@@ -23,19 +29,19 @@ _FUSE_ALL = ("--enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice,
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("source", metavar="ID", nargs="?", default="all",
+    parser.add_argument("source", metavar="ID", nargs="?",
                         choices=(*EXPERIMENTS.names(), "all"),
                         help="A, B, C1, C2, C3, D, E or all ('list experiments')")
     run_arguments.add_options(parser)
     parser.add_argument("--subgraph", action="append", default=[], metavar="NAME|FILE",
                         help="run this instead of the experiment's own subgraphs "
                         "(A, B), or beside them (D)")
-    parser.add_argument("--budget", type=int, default=0, metavar="N",
+    parser.add_argument("--budget", type=run_arguments.positive, default=0, metavar="N",
                         help="most trials of B's search for counter-examples")
     parser.add_argument("--corpus", default="", metavar="FILE",
                         help="text that E trains on (default: source of the standard "
                         "library)")
-    parser.add_argument("--steps", type=int, default=0, metavar="N",
+    parser.add_argument("--steps", type=run_arguments.positive, default=0, metavar="N",
                         help="steps of E (default 1000, 200 in 'all'); its model: "
                         "--variant=layers=N, width, heads, sequence, batch")
     parser.add_argument("--plan", default="", metavar="FILE",
@@ -49,7 +55,9 @@ def run(args: argparse.Namespace) -> int:
     """Run what was asked for and print it."""
     if args.plan:
         return _sweep(args)
+    args.source = args.source or "all"
     ids = _ALL if args.source == "all" else (args.source,)
+    experiment_options.check(args, ids)
     plan = [(name, backend, reason) for backend, reason in _backends(args)
             for name in ids]
     if args.size == "paper":
@@ -84,10 +92,11 @@ def _fusing(args: argparse.Namespace, backend: str) -> argparse.Namespace:
 
 
 def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
-             folder: RunFolder) -> tuple[list[dict[str, Any]], list[str]]:
+             folder: RunFolder
+             ) -> tuple[list[dict[str, Any]], list[tuple[str, int]]]:
     progress = console.Progress(len(plan))
     reports: list[dict[str, Any]] = []
-    skipped: list[str] = []
+    skipped: list[tuple[str, int]] = []
     try:
         for name, backend, reason in plan:
             try:
@@ -102,7 +111,8 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
                     if not args.resume:
                         folder.drop_if_empty()
                     raise
-                skipped.append(f"{name} on {backend}: {error}")
+                skipped.append((f"{name} on {backend}: {error}",
+                                getattr(error, "exit_code", exit_codes.USAGE)))
                 continue
             report = store.with_call(report, reason, _command(options))
             store.write(bench.folder, report)
@@ -133,16 +143,18 @@ def _estimate(args: argparse.Namespace, plan: Sequence[tuple[str, str, str]],
 
 
 def _sweep(args: argparse.Namespace) -> int:
+    experiment_options.check_plan(args, sys.argv[1:])
+    cells = sweep.read_plan(args.plan)
     folder = (RunFolder.resume(args.resume) if args.resume
               else RunFolder.create(args.out, "experiment", "sweep"))
-    cells = sweep.read_plan(args.plan)
     progress = console.Progress(len(cells))
     try:
         reports, skipped = sweep.run(cells, folder, progress)
     finally:
         progress.close()
     args.source = "all"
-    return experiment_output.answer(args, folder, reports, skipped)
+    return experiment_output.answer(args, folder, reports, [
+        (line, exit_codes.UNDECIDED) for line in skipped])
 
 
 def _command(options: RunOptions) -> str:

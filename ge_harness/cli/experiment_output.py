@@ -14,20 +14,22 @@ from ge_harness.report.plain import printable
 
 _STATUS = {"holds": exit_codes.OK, "refuted": exit_codes.DIFFERS,
            "inconclusive": exit_codes.UNDECIDED, "not applicable": exit_codes.OK}
-_WORST = (exit_codes.USAGE, exit_codes.UNAVAILABLE, exit_codes.UNDECIDED,
-          exit_codes.DIFFERS)
+_WORST = (exit_codes.INTERNAL, exit_codes.USAGE, exit_codes.UNAVAILABLE,
+          exit_codes.UNDECIDED, exit_codes.DIFFERS)
 
 
 def answer(args: argparse.Namespace, folder: RunFolder,
-           reports: Sequence[dict[str, Any]], skipped: Sequence[str]) -> int:
+           reports: Sequence[dict[str, Any]], missed: Sequence[tuple[str, int]]
+           ) -> int:
     """Print what was found, write the test report, and return the exit status.
 
     Args:
         args: of the command; `source` is "all" for several experiments.
         folder: of the call.
         reports: `experiment` documents as plain data.
-        skipped: sentences on what was not run.
+        missed: (sentence, exit status) of what was not run.
     """
+    skipped = [line for line, _ in missed]
     if args.json and len(reports) == 1 and not skipped:
         console.document("experiment", reports[0])
     elif args.json:
@@ -38,12 +40,14 @@ def answer(args: argparse.Namespace, folder: RunFolder,
         console.answer("\n".join([experiment_text.text(reports), *lines]))
     store.write_all(folder, reports, skipped)
     (console.note if args.json else console.answer)(page(folder, reports, skipped))
-    if args.source == "all":
-        # The verdicts are what the call is to show; they are no failure of it.
-        return exit_codes.OK if reports else exit_codes.UNAVAILABLE
     found = {_STATUS[report["verdict"]] for report in reports}
-    if not reports:
-        found.add(exit_codes.UNAVAILABLE)
+    lacking = {status for _, status in missed}
+    if args.source == "all" and reports:
+        # The verdicts are what the call is to show, and what this machine lacks is a
+        # named skip; neither is a failure of it.
+        found.clear()
+        lacking.discard(exit_codes.UNAVAILABLE)
+    found |= lacking
     return next((status for status in _WORST if status in found), exit_codes.OK)
 
 

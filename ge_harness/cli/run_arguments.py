@@ -54,13 +54,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "and orders that reproduce the candidate's bits")
     add("--ensemble", action="store_true")
     add("--emulator-param", action="append", default=[], metavar="NAME=VALUE")
-    add("--threads", type=_positive, default=2, metavar="N")
+    add("--threads", type=positive, default=2, metavar="N")
     add("--dtype", choices=("float16", "bfloat16", "float32"), default="")
     add("--variant", action="append", default=[], metavar="NAME=VALUE")
     add("--shape", action="append", default=[], metavar="NAME:8,2048")
     add("--size", choices=("desk", "paper"), default="desk")
     add("--seed", type=int, default=0, metavar="N")
-    add("--sets", type=_positive, default=1, metavar="N", help="number of input sets")
+    add("--sets", type=positive, default=1, metavar="N", help="number of input sets")
     add("--repeat", type=_repeat, default=2, metavar="N",
         help="executions of each set, at least 2")
     add("--timeout", type=float, default=600.0, metavar="SECONDS")
@@ -203,7 +203,12 @@ def _pairs(option: str, texts: Sequence[str]) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def _positive(text: str) -> int:
+def positive(text: str) -> int:
+    """Return a whole number above zero.
+
+    Raises:
+        ArgumentTypeError: it is less.
+    """
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is not 1 or more")

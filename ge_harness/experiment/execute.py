@@ -41,7 +41,7 @@ DIAGNOSTIC = "diagnostic"
 _MOST_THREADS = 1024
 Outcomes = Mapping[str, "RunSuccess | RunFailure"]
 _NO_CASE = Case("", "", 0, "", (), (), ())
-_BUILD_STATUS = {
+_BUILD_STATUS: dict[FailureKind, type[HarnessError]] = {
     FailureKind.UNAVAILABLE: UnavailableError, FailureKind.BUILD: UsageError,
     FailureKind.INVALID_SWITCH: UsageError,
 }
@@ -138,9 +138,14 @@ def _build(options: RunOptions, folder: RunFolder) -> BuiltCase:
             signature=options.signature),
         folder.jobs_dir, timeout_s=options.timeout_s)
     if isinstance(built, JobFailure):
-        raise _BUILD_STATUS.get(built.kind, BuildStoppedError)(
-            f"{options.source}: cannot build the graph: {built.message}{_log(built)}")
+        raise build_error(options.source, built)
     return built
+
+
+def build_error(source: str, failure: JobFailure) -> HarnessError:
+    """Return what to raise for a graph that was not built."""
+    return _BUILD_STATUS.get(failure.kind, BuildStoppedError)(
+        f"{source}: cannot build the graph: {failure.message}{_log(failure)}")
 
 
 def _log(failure: JobFailure) -> str:

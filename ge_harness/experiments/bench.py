@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, Mapping, Sequence, Union
 
 import numpy as np
 
-from ge_harness.errors import UnavailableError, UsageError
-from ge_harness.experiment import finished
+from ge_harness.errors import UnavailableError
+from ge_harness.experiment import execute, finished
 from ge_harness.experiment import inputs as case_inputs
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
@@ -20,7 +20,6 @@ from ge_harness.records.experiment import ExperimentReport
 from ge_harness.records.job import BuiltCase, JobFailure
 from ge_harness.records.report import BackendLine
 from ge_harness.records.run import (
-    FailureKind,
     Mode,
     RunFailure,
     RunRequest,
@@ -133,12 +132,11 @@ class Bench:
         Raises:
             UsageError: it cannot be built.
             UnavailableError: TensorFlow, which builds it, is not here.
+            BuildStoppedError: the build hung, crashed, or ran out of room.
         """
         built = self.built(spec)
         if isinstance(built, JobFailure):
-            kind = (UnavailableError if built.kind is FailureKind.UNAVAILABLE
-                    else UsageError)
-            raise kind(f"{spec.source}: cannot build the graph: {built.message}")
+            raise execute.build_error(spec.source, built)
         if arrays is not None:
             tag = f"{tag}-{store.digest_of(arrays)}"
         key = store.source_key(spec.source)

@@ -14,7 +14,7 @@ from typing import Mapping, NamedTuple
 
 import numpy as np
 
-from ge_harness.errors import UnavailableError, UsageError
+from ge_harness.errors import HarnessError
 from ge_harness.experiments import bench as benches
 from ge_harness.experiments import mechanism, paired, search, store
 from ge_harness.experiments import statistics as stats
@@ -63,7 +63,7 @@ def run(bench: Bench) -> ExperimentReport:
         sets = bench.options.sets or _SETS
         try:
             case = bench.case(CaseSpec(name, dtype, sets=sets))
-        except (UsageError, UnavailableError) as error:
+        except HarnessError as error:
             missing[name] = str(error)  # this stack has no kernel for one of its nodes
             if len(missing) == len(names):
                 raise type(error)("; ".join(missing.values())) from error

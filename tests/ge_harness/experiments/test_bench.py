@@ -8,7 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ge_harness.errors import HarnessError
 from ge_harness.experiments.bench import CaseSpec
+from ge_harness.records.job import JobFailure
+from ge_harness.records.run import FailureKind
 from tests.ge_harness.experiments.benches import bench
 
 pytestmark = pytest.mark.tf
@@ -68,6 +71,16 @@ def test_an_output_that_is_not_the_one_written_is_computed_again(tmp_path, damag
     assert after.tobytes() == before.tobytes()
     third, _ = _outputs(tmp_path / "out", spec, x=ones)
     assert third.output_paths == again.output_paths
+
+
+def test_a_build_that_hangs_is_undecided_and_no_fault_of_the_request(
+        tmp_path, monkeypatch):
+    place = bench(tmp_path, "emulator")
+    monkeypatch.setattr(place, "built", lambda spec: JobFailure(
+        FailureKind.TIMEOUT, "not done after 5 s", None, "log.txt"))
+    with pytest.raises(HarnessError, match=r"not done after 5 s.*log\.txt") as caught:
+        place.case(CaseSpec("softmax"))
+    assert caught.value.exit_code == 4
 
 
 def test_a_run_of_another_numpy_is_not_taken_over(tmp_path):
