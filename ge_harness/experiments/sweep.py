@@ -7,8 +7,10 @@ A plan is strict JSON: {"parallel": 1, "timeout_s": 3600, "grid": {"id": ["C1", 
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +21,14 @@ from typing import Any, Callable, Sequence
 from ge_harness.errors import HarnessError, PlanError
 from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import store
+from ge_harness.experiments.table import EXPERIMENTS
 
 _KEYS = {"grid", "parallel", "timeout_s", "options"}
 _TAIL_BYTES = 4096
+_MOST_CELLS, _MOST_PARALLEL, _LONGEST_S = 10000, 1024, 1e8
+_OPTION = re.compile(r"--[a-z][a-z0-9-]*")
+_OF_THE_CALL = ("--out", "--resume", "--plan", "--json", "--help", "--flagfile",
+                "--version")
 _STRICT = "Plans are strict JSON; docs/experiments.md shows one"
 
 
@@ -49,11 +56,15 @@ def read_plan(path: str) -> list[Cell]:
         PlanError: it cannot be read, or holds something else.
     """
     try:
-        plan = json.loads(Path(path).read_text(encoding="utf-8"))
+        plan = json.loads(Path(path).read_text(encoding="utf-8"),
+                          object_pairs_hook=_once, parse_constant=_no_number)
     except (OSError, UnicodeDecodeError) as error:
         raise PlanError(path, 0, f"cannot read the plan: {error}", _STRICT) from error
     except ValueError as error:
         raise PlanError(path, getattr(error, "lineno", 0), str(error),
+                        _STRICT) from error
+    except RecursionError as error:
+        raise PlanError(path, 0, "found too many brackets inside one another",
                         _STRICT) from error
     grid = plan.get("grid") if isinstance(plan, dict) else None
     if not isinstance(grid, dict) or not grid.get("id") or set(plan) - _KEYS:
@@ -66,11 +77,60 @@ def read_plan(path: str) -> list[Cell]:
     more = plan.get("options", [])
     parallel, timeout_s = plan.get("parallel", 1), plan.get("timeout_s", 3600)
     if (not isinstance(more, list) or not all(isinstance(each, str) for each in more)
-            or not isinstance(parallel, int) or parallel < 1
-            or not isinstance(timeout_s, (int, float)) or timeout_s <= 0):
+            or not _number(parallel, int) or not 1 <= parallel <= _MOST_PARALLEL
+            or not _number(timeout_s, (int, float))
+            or not 0 < timeout_s <= _LONGEST_S):
         raise PlanError(path, 0, "expected options to be texts, parallel a whole "
-                        "number and timeout_s seconds", _STRICT)
+                        f"number up to {_MOST_PARALLEL} and timeout_s seconds",
+                        _STRICT)
+    _check_words(path, grid, more)
     return _cells(grid, tuple(more), parallel, float(timeout_s))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"found {twice!r} twice in one object")
+    return found
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"found {text}, which is no number in JSON")
+
+
+def _number(value: object, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)
+
+
+def _check_words(path: str, grid: dict[str, list[str]], more: Sequence[str]) -> None:
+    """Refuse words that would make a cell something else than an experiment.
+
+    Raises:
+        PlanError: there are such, or too many cells.
+    """
+    known = (*EXPERIMENTS.names(), "all")
+    for name in grid["id"]:
+        if name not in known:
+            raise PlanError(path, 0, f"found id {name!r}, expected one of "
+                            f"{', '.join(known)}", _STRICT)
+    options = [word.partition("=")[0] for word in more]
+    for option in [*options, *(f"--{key}" for key in grid if key != "id")]:
+        if not _OPTION.fullmatch(option) or option in _OF_THE_CALL:
+            raise PlanError(path, 0, f"found the option {option!r}, expected one of "
+                            "'experiment' (--out, --resume, --plan and --json are the "
+                            "call's own)", _STRICT)
+    for word in (*more, *(value for values in grid.values() for value in values)):
+        if not word.isprintable():
+            raise PlanError(path, 0, f"found {word!r}, expected a text of one line",
+                            _STRICT)
+    count = 1
+    for values in grid.values():
+        count *= len(values)
+    if count > _MOST_CELLS:
+        raise PlanError(path, 0, f"found {count} cells, expected at most {_MOST_CELLS}",
+                        _STRICT)
 
 
 def _cells(grid: dict[str, list[str]], more: tuple[str, ...], parallel: int,
@@ -79,10 +139,13 @@ def _cells(grid: dict[str, list[str]], more: tuple[str, ...], parallel: int,
     found: list[Cell] = []
     for name in grid["id"]:
         for values in itertools.product(*(grid[key] for key in keys)):
-            words = [f"--{key}={value}" for key, value in zip(keys, values) if value]
+            words = (name, *(f"--{key}={value}" for key, value in zip(keys, values)
+                             if value), *more)
             title = "-".join([name, *(value or "default" for value in values)])
-            found.append(Cell(f"{len(found):03d}-{store.safe(title)}",
-                              (name, *words, *more), parallel, timeout_s))
+            # The digest: a cell of a plan that changed is not taken for the old one.
+            digest = hashlib.sha256("\n".join(words).encode("utf-8")).hexdigest()[:8]
+            found.append(Cell(f"{len(found):03d}-{store.safe(title)}-{digest}", words,
+                              parallel, timeout_s))
     return found
 
 
