@@ -152,23 +152,26 @@ def load(dump: DataDump, item: DataItem) -> Loaded:
 
 def _mapped(dump: DataDump, item: DataItem, dtype: np.dtype[Any], last: tuple[int, ...]
             ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Map an item in its shape; flat where its bytes do not fit the shape."""
+    """Map an item in its shape; flat where it has more bytes than the shape takes.
+
+    Fewer are part of a tensor: two such parts that are equal prove nothing.
+    """
     shape = (*item.shape, *last)
     width = dtype.itemsize
     notes: tuple[str, ...] = ()
     if count(shape) * width != item.size or len(shape) > 32:
         unit = width * count(last)
-        if item.size % unit:
+        if item.size % unit or item.size < count(shape) * width:
             raise DumpError(
                 dump.path, item.offset, f"{item.size} bytes of {item.raw_dtype} "
                 f"{list(item.shape)} in {item.kind} {item.index}",
-                f"{count(shape) * width} bytes, or a multiple of {unit}")
+                f"{count(shape) * width} bytes, or more in multiples of {unit}")
         notes = (f"{item.kind} {item.index}: {item.size} bytes do not fit shape "
                  f"{list(item.shape)} of {item.raw_dtype}, taken flat",)
         shape = (item.size // unit, *last)
-    if not count(shape):
-        return np.zeros(shape, dtype), notes
     try:
+        if not count(shape):
+            return np.zeros(shape, dtype), notes
         found = np.memmap(dump.path, dtype, "r", item.offset, shape)
     except (OSError, ValueError, OverflowError, MemoryError) as error:
         raise DumpError(dump.path, item.offset, shown(str(error)),

@@ -134,7 +134,8 @@ def read_item(message: Message, kind: str, index: int) -> DataItem:
         dtypes.IR_NAMES[number] if known else f"number {number}",
         format_name(values.get("format", 0)), shapes.get("shape", ()),
         shapes.get("origin_shape", ()), "origin_shape" in shapes, size,
-        sub_format=values.get("sub_format", 0), address=values.get("address", 0),
+        sub_format=values.get("sub_format") or values.get("format", 0) >> 8 & 0xFFFF,
+        address=values.get("address", 0),
         original=original)
 
 

@@ -45,7 +45,7 @@ class Plain:
 
 
 def to_plain(array: np.ndarray, format: str, origin_shape: Sequence[int] | None,
-             origin_format: str = "") -> Plain:
+             origin_format: str = "", groups: int = 0) -> Plain:
     """Return a tensor in its original layout and shape.
 
     Args:
@@ -53,6 +53,7 @@ def to_plain(array: np.ndarray, format: str, origin_shape: Sequence[int] | None,
         format: the dumped layout.
         origin_shape: shape in the original layout, None where it is not known.
         origin_format: the original layout, "" where it is not known.
+        groups: of a convolution's filter; several lie in another order.
 
     Returns:
         A copy in the original layout; the array itself where it has it already, or
@@ -66,18 +67,13 @@ def to_plain(array: np.ndarray, format: str, origin_shape: Sequence[int] | None,
         return Plain(array, format, f"{format} without its original shape")
     if array.nbytes > LARGEST_BYTES:
         return Plain(array, format, f"{array.nbytes} bytes of {format} take a copy")
-    shape = tuple(origin_shape)
-    if format == "FRACTAL_NZ":
-        return _from_nz(array, shape, origin_format)
-    fits = [each for each in _TARGETS[format]
-            if _fits(array.shape, format, each, shape)]
-    if origin_format in fits:
-        fits = [origin_format]
-    if len(fits) != 1:
-        several = f"{' and '.join(fits)} both fit" if fits else "does not fit"
-        return Plain(array, format, f"original shape {list(shape)} {several}, {format} "
-                     f"is {list(array.shape)}")
-    return Plain(_convert(array, format, fits[0], shape), fits[0])
+    if format == "FRACTAL_Z" and groups > 1:
+        return Plain(array, format, f"no exact conversion of {format} of {groups} "
+                     "groups is documented")
+    try:
+        return _turned(array, format, tuple(origin_shape), origin_format)
+    except ValueError as error:  # more axes or elements than NumPy holds
+        return Plain(array, format, f"original shape {list(origin_shape)}: {error}")
 
 
 def between(array: np.ndarray, format: str, wanted: str) -> np.ndarray | None:
@@ -93,6 +89,22 @@ def between(array: np.ndarray, format: str, wanted: str) -> np.ndarray | None:
     if format not in PLAIN or wanted not in PLAIN or array.ndim != 4:
         return None
     return array.transpose([format.index(axis) for axis in wanted])
+
+
+def _turned(array: np.ndarray, format: str, shape: tuple[int, ...],
+            origin_format: str) -> Plain:
+    """Turn a layout back where exactly one original layout fits."""
+    if format == "FRACTAL_NZ":
+        return _from_nz(array, shape, origin_format)
+    fits = [each for each in _TARGETS[format]
+            if _fits(array.shape, format, each, shape)]
+    if origin_format in fits:
+        fits = [origin_format]
+    if len(fits) != 1:
+        several = f"{' and '.join(fits)} both fit" if fits else "does not fit"
+        return Plain(array, format, f"original shape {list(shape)} {several}, {format} "
+                     f"is {list(array.shape)}")
+    return Plain(_convert(array, format, fits[0], shape), fits[0])
 
 
 def _from_nz(array: np.ndarray, shape: tuple[int, ...], origin_format: str) -> Plain:

@@ -114,7 +114,7 @@ def _load(tensor: Tensor, dtype: str | None) -> _Side:
     # A format that the file leaves out reads as NCHW: that proves nothing.
     if not origin and item.original is not None and item.original.format != "NCHW":
         origin = item.original.format
-    found: Plain = to_plain(loaded.array, item.format, shape, origin)
+    found: Plain = to_plain(loaded.array, item.format, shape, origin, item.sub_format)
     notes = (*loaded.notes, *(f"{Path(tensor.dump.path).name}: {note}"
                               for note in tensor.dump.notes))
     if found.format != item.format:

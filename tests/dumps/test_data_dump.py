@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from dumps import data_dump, dtypes, wire
 from dumps.data_dump import DataItem, OriginalOp
+from dumps.data_dump_items import read_item
 from dumps.data_dump_write import pack, raw_dtype
 from dumps.errors import DumpError
+from dumps.wire import Message, integer_field
 from tests.dumps import mutate
 
 # reference: tensor_dumps.md section 9.
@@ -291,10 +293,31 @@ def test_a_tensor_larger_than_memory_is_mapped(tmp_path):
     assert found.array[count - 1] == 0
 
 
-def test_shapes_that_promise_more_than_the_file_holds_cost_nothing(tmp_path):
-    part = item(np.zeros(2, np.float32), shape=(1 << 40, 1 << 40, 1 << 40))
-    _, (found,) = loaded(write(tmp_path / "x", pack([part])))
-    assert found.array.shape == (2,)
+@pytest.mark.parametrize("shape", [(3, 4), (1 << 40, 1 << 40, 1 << 40), (1,) * 40])
+def test_part_of_a_tensor_is_no_tensor(tmp_path, shape):
+    for count in (0, 2):
+        part = item(np.zeros(count, np.float32), shape=shape)
+        dump = data_dump.read(write(tmp_path / "x", pack([part])))
+        if count < np.prod(shape, dtype=object):
+            with pytest.raises(DumpError, match=f"{4 * count} bytes of FLOAT"):
+                data_dump.load(dump, dump.items[0])
+        else:
+            assert data_dump.load(dump, dump.items[0]).array.shape == (2,)
+
+
+@pytest.mark.parametrize("shape", [(0, 1 << 61, 1 << 61), ((1 << 62) - 1, 0, 8)])
+def test_an_empty_tensor_of_endless_axes_is_one_line(tmp_path, shape):
+    part = item(np.zeros(0, np.float32), shape=shape)
+    dump = data_dump.read(write(tmp_path / "x", pack([part])))
+    with pytest.raises(DumpError, match="bytes that can be mapped"):
+        data_dump.load(dump, dump.items[0])
+
+
+@pytest.mark.parametrize("fields", [((2, 4), (7, 3)), ((2, 4 | 3 << 8 | 5 << 24),)])
+def test_groups_are_read_from_either_field(fields):
+    message = Message(b"".join(integer_field(*each) for each in fields))
+    found = read_item(message, "input", 0)
+    assert (found.format, found.sub_format) == ("FRACTAL_Z", 3)
 
 
 def test_a_folder_and_a_missing_file_are_no_dump(tmp_path):

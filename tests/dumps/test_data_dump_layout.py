@@ -114,6 +114,23 @@ def test_what_is_not_sure_is_refused_with_the_reason(format, dumped, origin, wor
     assert found.format == format
 
 
+@pytest.mark.parametrize("origin", [
+    (0, 1 << 61, 1 << 61, 5, 5), (0, *(1,) * 70, 5, 5)])
+def test_an_original_shape_that_no_array_has_is_refused(origin):
+    array = np.zeros((0, 1, 1, 16, 16), np.float32)
+    found = to_plain(array, "FRACTAL_NZ", origin)
+    assert found.array is array
+    assert found.refused
+
+
+def test_filters_of_several_groups_are_refused():
+    array = np.zeros((4, 1, 16, 16), np.float32)
+    assert to_plain(array, "FRACTAL_Z", (16, 16, 2, 2), "NCHW", 1).format == "NCHW"
+    found = to_plain(array, "FRACTAL_Z", (16, 16, 2, 2), "NCHW", 2)
+    assert "2 groups" in found.refused
+    assert found.array is array
+
+
 def test_a_copy_that_would_be_too_large_is_refused(monkeypatch):
     monkeypatch.setattr(data_dump_layout, "LARGEST_BYTES", 8)
     found = to_plain(np.zeros((1, 1, 2, 2), np.float32), "FRACTAL_NZ", (2, 2))
