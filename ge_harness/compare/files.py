@@ -98,6 +98,28 @@ class Matched:
     single: bool
 
 
+def check_place(place: Path) -> None:
+    """Refuse a place that cannot be looked at.
+
+    Raises:
+        UsageError: there is none, or the system does not let us.
+    """
+    try:
+        place.stat()
+    except FileNotFoundError as error:
+        raise UsageError(f"{place}: no such file or folder") from error
+    except OSError as error:
+        raise UsageError(f"{place}: {error.strerror}") from error
+
+
+def is_plain_file(path: Path) -> bool:
+    """Say whether a path can be opened at once; a pipe would wait for a writer."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def match(a: Path, b: Path) -> Matched:
     """Pair the tensors of two files or folders.
 
@@ -107,7 +129,9 @@ def match(a: Path, b: Path) -> Matched:
     Raises:
         UsageError: a place cannot be read, or nothing belongs together.
     """
-    if a.is_dir() != b.is_dir() and a.exists() and b.exists():
+    for place in (a, b):
+        check_place(place)
+    if a.is_dir() != b.is_dir():
         raise UsageError(f"cannot compare a folder with a file: {a} and {b}")
     left, skipped_a = tensors_in(a)
     right, skipped_b = tensors_in(b)
@@ -132,8 +156,7 @@ def tensors_in(place: Path) -> tuple[dict[str, TensorFile], tuple[str, ...]]:
     Raises:
         UsageError: there is none, or the place cannot be read.
     """
-    if not place.exists():
-        raise UsageError(f"{place}: no such file or folder")
+    check_place(place)
     if not place.is_dir():
         return _tensors_of_file(place, place.stem), ()
     found: dict[str, TensorFile] = {}
@@ -187,6 +210,8 @@ def member_names(path: Path) -> tuple[str, ...]:
     Raises:
         UsageError: it cannot be read, or holds none.
     """
+    if not is_plain_file(path):
+        raise UsageError(f"{path}: is not a plain file")
     try:
         with zipfile.ZipFile(path) as archive:
             names = [info.filename for info in archive.infolist()]
@@ -233,7 +258,7 @@ def _map_stored(tensor: TensorFile, info: zipfile.ZipInfo) -> np.ndarray:
 
 
 def _open(path: Path) -> BinaryIO:
-    if not path.is_file():
+    if not is_plain_file(path):
         raise UsageError(f"{path}: is not a plain file")
     try:
         return path.open("rb")

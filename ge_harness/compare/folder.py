@@ -10,7 +10,7 @@ from typing import Any, Mapping
 from ge_harness.compare.compare import compare_storage, compare_values, verdict_of
 from ge_harness.compare.document import pair_document
 from ge_harness.compare.dtypes import SUPPORTED, Storage
-from ge_harness.compare.files import TensorFile, match, tensors_in
+from ge_harness.compare.files import TensorFile, check_place, match, tensors_in
 from ge_harness.compare.operator_compare import (
     Matched,
     Places,
@@ -110,9 +110,10 @@ def compare_places(plan: Plan) -> PlacesComparison:
     rules = tuple(dict.fromkeys(parse_standard(text) for text in plan.standards))
     if plan.dtype is not None and plan.dtype not in SUPPORTED:
         raise UnknownNameError("dtype", plan.dtype, SUPPORTED)
-    places = (plan.a, plan.b, plan.reference)
-    if plan.map or plan.against_map or any(
-            holds_dumps(place) for place in places if place is not None):
+    places = [place for place in (plan.a, plan.b, plan.reference) if place is not None]
+    for place in places:
+        check_place(place)
+    if plan.map or plan.against_map or any(map(holds_dumps, places)):
         return _compare_operators(plan, rules)
     matched = match(plan.a, plan.b)
     truths = tensors_in(plan.reference)[0] if plan.reference else {}

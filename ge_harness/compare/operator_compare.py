@@ -100,8 +100,7 @@ def match_places(places: Places) -> Matched:
     Raises:
         UsageError: a place or graph cannot be used, or nothing belongs together.
     """
-    if places.a.is_dir() != places.b.is_dir() and (
-            places.a.exists() and places.b.exists()):
+    if places.a.is_dir() != places.b.is_dir():
         raise UsageError("cannot compare a folder with a file: "
                          f"{places.a} and {places.b}")
     graphs = [read_graph(path) for path in (places.map, places.against_map)]

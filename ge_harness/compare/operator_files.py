@@ -16,7 +16,12 @@ from dumps import DumpError, data_dump, data_names
 from dumps.data_dump import DataDump, DataItem, Loaded
 from dumps.data_names import DataName, escape
 from ge_harness.compare.dtypes import Storage
-from ge_harness.compare.files import TensorFile, member_names
+from ge_harness.compare.files import (
+    TensorFile,
+    check_place,
+    is_plain_file,
+    member_names,
+)
 from ge_harness.compare.npy import MAGIC
 from ge_harness.errors import UsageError
 
@@ -192,8 +197,7 @@ def scan(place: Path) -> Scan:
     Raises:
         UsageError: there is no such place, or it holds none.
     """
-    if not place.exists():
-        raise UsageError(f"{place}: no such file or folder")
+    check_place(place)
     found = _Walk(place) if place.is_dir() else _Walk(place.parent, place)
     for path in _files(place, found.skipped) if place.is_dir() else [place]:
         _add(found, path)
@@ -246,8 +250,8 @@ def _is_operator_name(path: Path) -> bool:
     if path.suffix == ".npz":
         return False
     if data_names.is_hashed(path.name):
-        return (path.parent / data_names.MAPPING).is_file() or data_dump.looks_like(
-            path)
+        return is_plain_file(path.parent / data_names.MAPPING) or (
+            data_dump.looks_like(path))
     return data_names.parse(path.name) is not None
 
 
@@ -273,7 +277,7 @@ def _add(found: _Walk, path: Path) -> None:
 
 def _array_kind(name: str, path: Path) -> str:
     """Return what a file that was given by hand is, by its first bytes."""
-    if not path.is_file():  # opening a pipe would wait for a writer
+    if not is_plain_file(path):
         return Path(name).suffix
     try:
         with path.open("rb") as stream:
