@@ -81,10 +81,11 @@ def integer_distance(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         b: [n] the same dtype.
 
     Returns:
-        [n] uint64; booleans give 1 where they differ.
+        [n] uint64; booleans give 1 where they differ, which bytes that are neither
+        0 nor 1 do from those that are.
     """
     if a.dtype.kind == "b":
-        return np.asarray(a.astype(bool) != b.astype(bool)).astype(np.uint64)
+        return np.asarray(bit_pattern(a) != bit_pattern(b)).astype(np.uint64)
     # Two's complement: the wrapped difference of the larger and the smaller is right.
     wide = np.uint64 if a.dtype.kind == "u" else np.int64
     wide_a, wide_b = a.astype(wide), b.astype(wide)

@@ -102,6 +102,15 @@ def test_booleans_count_flips():
     assert (found.mismatch_count, found.rel.count, found.cosine) == (2, 0, None)
 
 
+def test_a_boolean_of_another_byte_is_not_equal():
+    odd = np.frombuffer(b"\2\0\1", np.bool_)
+    found = compare_tensor("t", odd, np.array([True, False, True]),
+                           standards=("bits", "ulp:9"))
+    assert (found.status, found.bit_mismatch_count) == (Status.DIFFERS, 1)
+    assert [one.passed for one in found.standards] == [False, False]
+    assert (found.worst[0].a_bits, found.worst[0].b_bits) == ("0x02", "0x01")
+
+
 # Case F12: what a cosine hides, and what it cries about.
 def test_a_thousand_values_one_ulp_apart_differ_although_the_cosine_prints_one():
     x = np.random.RandomState(0).rand(1000).astype(F4) + F4(1)
