@@ -29,14 +29,15 @@ def describe(pair: TensorComparison, *, allowed_ulp: int | None = None,
     """
     name = printable(pair.name, 200)
     if pair.status is Status.UNREADABLE:
-        return f"{name}: could not be read: {'; '.join(pair.notes)}"
+        return f"{name}: could not be read: {printable('; '.join(pair.notes))}"
     if pair.status is Status.SHAPE_MISMATCH:
         return (f"{name}: shape {list(pair.shape)}, {against} has shape "
                 f"{list(pair.b_shape)}")
     if pair.status is Status.DTYPE_MISMATCH:
         return f"{name}: dtype {pair.dtype}, {against} has dtype {pair.b_dtype}"
     if pair.status is Status.FORMAT_MISMATCH:
-        return f"{name}: not compared: {pair.notes[0] if pair.notes else 'layouts'}"
+        why = printable(pair.notes[0]) if pair.notes else "layouts"
+        return f"{name}: not compared: {why}"
     if pair.status is Status.EQUAL:
         return f"{name}: all {pair.count} elements are equal, bit for bit"
     if pair.status is Status.EQUAL_VALUE:
