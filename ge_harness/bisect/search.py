@@ -106,7 +106,6 @@ class _Search:
 
     def outcome(self) -> Outcome:
         """Search and return what came of it."""
-        found: Names | None = None
         try:
             start = self._ask(())
             if start is not False:
@@ -114,10 +113,11 @@ class _Search:
             top, low = self._reach()
             if top is None:
                 return self._end(self._why_none())
-            found = top
             found = self._descend(top, low)
         except _LimitError:
-            return self._at_limit(found)
+            if any(trial.agrees for trial in self._trials):
+                return self._found(self._smallest())
+            return self._end(Status.LIMIT)
         return self._prove(found, top)
 
     def _ask(self, off: Sequence[str]) -> bool | None:
@@ -258,38 +258,32 @@ class _Search:
     def _prove(self, found: Names, top: Names) -> Outcome:
         """Leave every member on once; then look for other sets that agree."""
         searched = len(self._trials)
-        needed: dict[str, bool | None] = {}
         alternatives: tuple[Names, ...] = ()
-        only, proof = False, 0
+        only, proof = False, None
         try:
-            found, needed = self._needed(found, needed)
+            found = self._sparing(found)
             proof = len(self._trials) - searched
             if self._plan.alternatives:
-                found, needed, alternatives, only = self._others(found, needed, top)
+                found, alternatives, only = self._others(found, top)
         except _LimitError:
-            proof = proof or len(self._trials) - searched
-        complete = [needed.get(name, True) for name in found]
-        return self._end(
-            Status.FOUND, minimal=found, needed=tuple(needed.items()),
-            proved=all(verdict is False for verdict in complete),
-            alternatives=alternatives, only=only, search_trials=searched,
-            proof_trials=proof)
+            if proof is None:
+                proof = len(self._trials) - searched
+            if not self._is_proved(found):
+                found = min(found, self._smallest(), key=len)
+        return self._found(found, alternatives=alternatives, only=only,
+                           search_trials=searched, proof_trials=proof)
 
-    def _needed(self, found: Names, needed: dict[str, bool | None]
-                ) -> tuple[Names, dict[str, bool | None]]:
-        """Return the set without what can be spared, and the verdict on each member."""
-        needed.clear()
+    def _sparing(self, found: Names) -> Names:
+        """Return the set without what can be spared."""
         for name in found:
             rest = tuple(each for each in found if each != name)
-            verdict = self._ask(rest)
-            if verdict:
-                return self._needed(rest, needed)
-            needed[name] = verdict
-        return found, needed
+            if self._ask(rest):
+                return self._sparing(rest)
+        return found
 
-    def _others(self, found: Names, needed: dict[str, bool | None], top: Names
-                ) -> tuple[Names, dict[str, bool | None], tuple[Names, ...], bool]:
-        """Return the smallest set known, its proof, the other sets, and if none is.
+    def _others(self, found: Names, top: Names
+                ) -> tuple[Names, tuple[Names, ...], bool]:
+        """Return the smallest set known, the other sets, and whether there is none.
 
         Each member is left on with everything else off; where that cannot be asked,
         because everything off is undecided or is known to hurt, with the rest of `top`,
@@ -304,16 +298,15 @@ class _Search:
                 rest, verdict = self._all_but(name, top)
                 only = only and verdict is False and len(rest) + 1 == len(self._names)
                 if verdict and len(sets) <= _MOST_ALTERNATIVES:
-                    other, _ = self._needed(self._descend(rest, 0), {})
+                    other = self._sparing(self._descend(rest, 0))
                     sets += [other] if other not in sets else []
         except _LimitError:
             only = False
         self._stop = 0
+        if len(self._smallest()) < min(len(each) for each in sets):
+            sets.append(self._sparing(self._smallest()))
         best = min(sets, key=len)
-        if best != found:
-            needed = {}
-            best, needed = self._needed(best, needed)
-        return best, needed, tuple(each for each in sets if each != best), only
+        return best, tuple(each for each in sets if each != best), only
 
     def _all_but(self, name: str, top: Names) -> tuple[Names, bool | None]:
         """Return the largest set without a member that can be judged."""
@@ -331,16 +324,23 @@ class _Search:
         return Status.NOTHING_RESTORES if decided or not self._names else (
             Status.UNDECIDED)
 
-    def _at_limit(self, found: Names | None) -> Outcome:
-        """Return the smallest set that agreed, not proved to be minimal."""
-        sets = [trial.off for trial in self._trials if trial.agrees]
-        if not sets:
-            return self._end(Status.LIMIT)
-        best = min(sets, key=len)
-        needed = [(name, self._seen[rest]) for name in best for rest in
-                  [frozenset(best) - {name}] if rest in self._seen]
-        return self._end(Status.FOUND, minimal=best, needed=tuple(needed),
-                         search_trials=len(self._trials))
+    def _smallest(self) -> Names:
+        """Return the smallest set that agreed."""
+        return min((trial.off for trial in self._trials if trial.agrees), key=len)
+
+    def _verdicts(self, found: Names) -> tuple[tuple[str, bool | None], ...]:
+        """Return what came of leaving on each member, where that was tried."""
+        rests = ((name, frozenset(found) - {name}) for name in found)
+        return tuple((name, self._seen[rest]) for name, rest in rests
+                     if rest in self._seen)
+
+    def _is_proved(self, found: Names) -> bool:
+        verdicts = [verdict for _, verdict in self._verdicts(found)]
+        return verdicts == [False] * len(found)
+
+    def _found(self, found: Names, **more: object) -> Outcome:
+        return self._end(Status.FOUND, minimal=found, needed=self._verdicts(found),
+                         proved=self._is_proved(found), **more)
 
     def _end(self, status: Status, **more: object) -> Outcome:
         decisions = len(self._trials)

@@ -153,6 +153,27 @@ def test_at_the_limit_the_best_set_is_told_as_not_proved(limit):
         assert len(oracle.asked) == limit
 
 
+@pytest.mark.parametrize("limit", range(1, 20))
+def test_at_the_limit_only_verdicts_that_were_given_are_told(limit):
+    """The limit falls into the proof of a set that turned out to have one to spare."""
+    undecided = {frozenset(each) for each in ("c", "ad", "bd")}
+    agreeing = {frozenset(each) for each in ("bc", "bcd", "abcd")}
+
+    def verdict(off):
+        return None if off in undecided else off in agreeing
+
+    oracle = Oracle(verdict)
+    outcome = search("abcd", oracle, Plan(limit=limit))
+    assert len(oracle.asked) <= limit
+    if limit < 2:
+        assert outcome.status is Status.LIMIT
+        return
+    off = frozenset(outcome.minimal)
+    assert len(off) == min(len(each) for each in oracle.asked if each in agreeing)
+    assert dict(outcome.needed) == {name: verdict(off - {name}) for name in off
+                                    if off - {name} in oracle.asked}
+
+
 def test_the_likely_ones_are_tried_first_and_alone():
     oracle = all_of(frozenset("b"))
     outcome = search(SEVEN, oracle, Plan(rungs=(3, 5), alternatives=False))
