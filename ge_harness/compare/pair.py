@@ -155,7 +155,7 @@ def element_at(index: tuple[int, ...], side: np.ndarray, other: np.ndarray, dtyp
         dtype: the dtype of both.
     """
     a, b = scalar(side, dtype, index), scalar(other, dtype, index)
-    one_a, one_b = (np.asarray(array[index]).reshape(1) for array in (side, other))
+    one_a, one_b = (array[(*index, None)] for array in (side, other))
     width = 2 * one_a.dtype.itemsize
     bits = [f"0x{int(bit_pattern(one)[0]):0{width}x}" for one in (one_a, one_b)]
     apart = int(pair_distance(one_a, one_b, dtype)[0])
