@@ -64,13 +64,16 @@ def _culprits(names: Sequence[str], knobs: Mapping[str, Knob]) -> tuple[Culprit,
 
 def _proof(outcome: Outcome, knobs: Mapping[str, Knob], runs: int) -> BisectProof:
     found = dict(outcome.needed)
+    spent = [trial.probes for trial in outcome.trials]
+    proof = outcome.search_trials + outcome.proof_trials
     members = tuple(NeededMember(
         knobs[name].switch.family, knobs[name].switch.name, found.get(name),
         name in found) for name in outcome.minimal)
     return BisectProof(
         with_minimal_off=True if outcome.minimal else None, each_needed=members,
-        only_set=outcome.only, runs=runs, search_runs=outcome.search_trials,
-        proof_runs=outcome.proof_trials,
+        only_set=outcome.only, runs=runs,
+        search_runs=sum(spent[:outcome.search_trials]),
+        proof_runs=sum(spent[outcome.search_trials:proof]),
         lower_bound=lower_bound(len(knobs), len(outcome.minimal)),
         error_probability=outcome.wrong)
 
@@ -95,16 +98,33 @@ def _why(verdict: BisectVerdict, outcome: Outcome, trials: Trials) -> str:
     if outcome.status is Status.LIMIT:
         return ("the limit on runs was reached before a set was found that restores "
                 "agreement")
-    start = trials.answers[0][1].agrees if trials.answers else None
-    if start is None:
-        return f"nothing can be said: the run with nothing switched off: {first}"
-    return ("nothing can be said: every run with switches off failed; the first: "
-            + next((each.message for _, each in trials.answers[1:]), ""))
+    return "nothing can be said: " + _undecided(outcome, trials)
+
+
+def _undecided(outcome: Outcome, trials: Trials) -> str:
+    start = outcome.trials[0]
+    found = [each for run, each in trials.answers if not run.switches]
+    if start.agrees is None and len({each.agrees for each in found}) > 1:
+        return (f"{len(found)} runs with nothing switched off contradict one another "
+                "more often than --error-rate says")
+    if start.agrees is None:
+        return f"the run with nothing switched off: {found[0].message}"
+    failed = [each.message for _, each in trials.answers if each.agrees is None]
+    return ("with everything off that can be off together there is no answer: "
+            + (failed or ["the runs contradict one another"])[0])
 
 
 def _nothing(outcome: Outcome, first: str) -> str:
     if not outcome.trials or len(outcome.trials) == 1:
         return f"there is no switch to search, and it differs: {first}"
+    silent = sum(trial.agrees is None for trial in outcome.trials)
+    if silent:
+        return (f"no set that was tried restores agreement; {silent} of "
+                f"{len(outcome.trials)} gave no answer"
+                + (", and every combination of the switches was tried"
+                   if outcome.exhaustive else "")
+                + "; the culprit lies outside the switches, or among those that spoil "
+                "a run")
     if outcome.exhaustive:
         return ("nothing restores agreement: every combination of the switches was "
                 f"tried ({len(outcome.trials)} runs); the culprit lies outside them")

@@ -29,7 +29,7 @@ from ge_harness.records.bisection import (
     Reproduction,
 )
 from ge_harness.records.report import BackendLine
-from ge_harness.records.search import Outcome, Plan, Status
+from ge_harness.records.search import Outcome, Plan, Status, Trial
 from ge_harness.records.switch import Switch
 from ge_harness.version import VERSION
 
@@ -50,7 +50,7 @@ class Asked:
             command.
         goal: when the results count as restored.
         granularity: "pass" or "op".
-        max_runs: most trials, 0 for no limit.
+        max_runs: most runs, 0 for no limit.
         wrong: chance that one answer of a run is wrong.
         passes: names of the switches to search, () to choose them.
         command: the user's command, "" for runs of the harness.
@@ -157,7 +157,7 @@ class _Bisect:
         limit = self.asked.max_runs
         return outcome.status in (Status.NOTHING_RESTORES, Status.UNDECIDED) and (
             outcome.trials[0].agrees is False
-            and not (limit and len(outcome.trials) >= limit))
+            and not (limit and _runs(outcome.trials) >= limit))
 
     def _has_more(self) -> bool:
         """Take further switches where some came to light."""
@@ -181,7 +181,7 @@ class _Bisect:
         limit = self.asked.max_runs
         found = search(tuple(self.knobs), self.trials, Plan(
             rungs=self.pool.rungs, wrong=self.asked.wrong, explore=explore,
-            limit=limit - len(done) if limit else 0, seed=self.asked.options.seed),
+            limit=limit - _runs(done) if limit else 0, seed=self.asked.options.seed),
             {frozenset(trial.off): trial.agrees for trial in done})
         return dataclasses.replace(
             found, trials=done + found.trials,
@@ -233,6 +233,10 @@ class _Bisect:
     def command(self, names: Sequence[str]) -> str:
         """Return the command that repeats one trial."""
         raise NotImplementedError
+
+
+def _runs(trials: Sequence[Trial]) -> int:
+    return sum(trial.probes for trial in trials)
 
 
 class _ByRuns(_Bisect):

@@ -27,6 +27,8 @@ Agrees = Callable[[FrozenSet[str]], Optional[bool]]
 
 _DENSITIES = (0.5, 0.75, 0.25, 0.875, 0.125)
 _MOST_ALTERNATIVES = 2
+# Times the answers to be expected, of an oracle that errs as often as is said.
+_PATIENCE = 4
 
 
 class _LimitError(Exception):
@@ -97,8 +99,11 @@ class _Search:
         self._set_aside: list[str] = []
         self._exhaustive = False
         self._stop = 0
+        self._asked = 0
         decisions = 4 * max(4, math.ceil(math.log2(len(names) + 1)))
         self._lead = lead_needed(plan.wrong, plan.confidence, decisions)
+        # An oracle that errs no more often leads by far sooner than this.
+        self._patience = math.ceil(_PATIENCE * self._lead / (1 - 2 * plan.wrong) ** 2)
 
     def remember(self, known: Mapping[frozenset[str], bool | None]) -> None:
         """Take verdicts that are known."""
@@ -124,8 +129,7 @@ class _Search:
         """Return the verdict of a set, from memory where it was asked before."""
         key = frozenset(off)
         if key not in self._seen:
-            if any(limit and len(self._trials) >= limit
-                   for limit in (self._plan.limit, self._stop)):
+            if self._stop and len(self._trials) >= self._stop:
                 raise _LimitError
             verdict, probes = self._probe(key)
             self._seen[key] = verdict
@@ -133,14 +137,18 @@ class _Search:
         return self._seen[key]
 
     def _probe(self, off: frozenset[str]) -> tuple[bool | None, int]:
-        """Ask until one answer leads by enough."""
+        """Ask until one answer leads by enough; where none ever does, undecided."""
         counts: dict[bool | None, int] = {}
-        while True:
+        for probes in range(1, self._patience + 1):
+            if self._plan.limit and self._asked >= self._plan.limit:
+                raise _LimitError
+            self._asked += 1
             answer = self._agrees(off)
             counts[answer] = counts.get(answer, 0) + 1
             ahead = sorted(counts.values(), reverse=True) + [0]
             if ahead[0] - ahead[1] >= self._lead:
-                return max(counts, key=lambda each: counts[each]), sum(counts.values())
+                return max(counts, key=lambda each: counts[each]), probes
+        return None, self._patience
 
     def _ordered(self, off: frozenset[str]) -> Names:
         return tuple(sorted(off, key=self._rank.__getitem__))
@@ -319,10 +327,10 @@ class _Search:
         return rest, verdict
 
     def _why_none(self) -> Status:
-        decided = [off for off, verdict in self._seen.items()
-                   if off and verdict is not None]
-        return Status.NOTHING_RESTORES if decided or not self._names else (
-            Status.UNDECIDED)
+        """Say that nothing restores only where all that can be off together differs."""
+        rest = frozenset(self._names) - set(self._set_aside)
+        return Status.NOTHING_RESTORES if (rest or not self._names) and (
+            self._seen[rest] is False) else Status.UNDECIDED
 
     def _smallest(self) -> Names:
         """Return the smallest set that agreed."""

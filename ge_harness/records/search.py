@@ -45,7 +45,7 @@ class Plan:
 
     Attributes:
         rungs: lengths of beginnings that are tried first, ascending; all is the last.
-        limit: most trials, 0 for none.
+        limit: how often the oracle may be asked, 0 for no limit.
         wrong: chance that one answer of the oracle is wrong; it is then asked again
             until one answer leads by enough.
         confidence: wanted chance that no verdict of the search is wrong.

@@ -186,6 +186,32 @@ def test_what_cannot_be_found_is_said(script, tmp_path, code, verdict):
     assert found.files.optimization_switch is None
 
 
+def test_an_answer_that_is_missing_is_not_told_as_a_difference(script, tmp_path):
+    """The culprit breaks runs: that no other set helps does not clear it."""
+    found = bisect(script("sys.exit(3 if 'ge:AddNPass' in off else 1)"),
+                   tmp_path / "out", THREE)
+    assert found.verdict is BisectVerdict.NOTHING_RESTORES
+    assert found.set_aside == ("ge:AddNPass",)
+    assert "4 of 8 gave no answer" in found.why
+    assert "among those that spoil a run" in found.why
+
+
+def test_a_command_without_a_steady_answer_ends_undecided(script, tmp_path):
+    command = script("sys.exit(len(open(calls.name).readlines()) % 2)")
+    found = bisect(command, tmp_path / "out", THREE, wrong=0.05)
+    assert found.verdict is BisectVerdict.UNDECIDED
+    assert "contradict one another" in found.why
+    assert len(found.runs) < 30
+
+
+@pytest.mark.parametrize("most", [1, 5, 8])
+def test_a_limit_holds_for_a_doubtful_command_too(script, tmp_path, most):
+    command = script("sys.exit(0 if 'ge:AddNPass' in off else 1)")
+    found = bisect(command, tmp_path / "out", THREE, wrong=0.05, max_runs=most)
+    assert len(found.runs) == most
+    assert found.verdict in (BisectVerdict.NOT_PROVED, BisectVerdict.UNDECIDED)
+
+
 def test_a_command_that_cannot_be_started_is_bad_usage(tmp_path):
     with pytest.raises(UsageError, match="cannot start '/nosuch/command'"):
         bisect("/nosuch/command --now", tmp_path / "out", THREE)

@@ -214,6 +214,37 @@ def test_an_oracle_wrong_once_in_twenty_is_asked_until_it_is_sure(k):
     assert right >= 198
 
 
+@pytest.mark.parametrize("answers", [(True, False), (True, False, None),
+                                     (False, None)])
+@pytest.mark.parametrize("wrong", [0.01, 0.05, 0.3])
+def test_an_oracle_that_contradicts_itself_for_ever_is_undecided(answers, wrong):
+    endless = itertools.cycle(answers)
+    oracle = Oracle(lambda off: next(endless))
+    outcome = search(SEVEN, oracle, Plan(wrong=wrong))
+    assert outcome.status is Status.UNDECIDED
+    assert not outcome.minimal
+    assert len(oracle.asked) == outcome.trials[0].probes < 2000
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 20])
+def test_a_limit_counts_every_answer_of_a_doubtful_oracle(limit):
+    oracle = all_of(frozenset("bd"))
+    outcome = search(SEVEN, oracle, Plan(wrong=0.05, limit=limit))
+    assert len(oracle.asked) == limit
+    assert not outcome.proved
+
+
+def test_where_what_is_left_gives_no_answer_nothing_restores_is_not_said():
+    """Single switches differ; but whatever else is off, no trial answers."""
+    def verdict(off):
+        return None if off & {"a", "b"} else False
+
+    outcome = search(("a", "b"), verdict, Plan(explore=64))
+    assert outcome.status is Status.UNDECIDED
+    rest = search(("a", "b", "c"), verdict, Plan(explore=64))
+    assert (rest.status, rest.set_aside) == (Status.NOTHING_RESTORES, ("a", "b"))
+
+
 def test_a_sure_oracle_is_asked_once_and_a_doubtful_one_until_it_leads():
     assert lead_needed(0.0, 0.99, 20) == 1
     assert lead_needed(0.05, 0.99, 20) == 3
