@@ -63,8 +63,11 @@ class DataName:
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Sort key of dumps of one operator: time, context, thread."""
-        return self.time_us, self.context_id, self.thread_id
+        """Sort key of dumps of one operator: thread, time, context.
+
+        Threads run beside each other, so their times tell nothing of which is which.
+        """
+        return self.thread_id, self.time_us, self.context_id
 
 
 def escape(name: str) -> str:

@@ -16,7 +16,6 @@ from ge_harness.compare.operator_files import (
     Entry,
     Scan,
     Tensor,
-    reduced,
     scan,
 )
 from ge_harness.compare.operator_first import Outcome
@@ -29,6 +28,7 @@ from ge_harness.compare.operator_pairs import (
     make_side,
     match_sides,
 )
+from ge_harness.compare.operator_steps import named_step, reduced, reduced_like
 from ge_harness.compare.standards import Standard
 from ge_harness.errors import UsageError
 from ge_harness.records.comparison import (
@@ -103,13 +103,16 @@ def match_places(places: Places) -> Matched:
     if places.a.is_dir() != places.b.is_dir():
         raise UsageError("cannot compare a folder with a file: "
                          f"{places.a} and {places.b}")
-    graphs = [read_graph(path) for path in (places.map, places.against_map)]
+    dumped = [read_graph(path) for path in (places.map, places.against_map)]
     scans = [scan(place) for place in (places.a, places.b)]
     single = not places.a.is_dir()
+    _check_steps(scans)
     entries = reduced([each.entries for each in scans])
-    if single and graphs == [None, None]:
+    if single and dumped == [None, None]:
         entries = _one_operator(scans)
-    a, b = (make_side(word, OperatorGraph(graph, side), side)
+    graphs = [OperatorGraph(graph, side) for graph, side in zip(dumped, entries)]
+    _check_maps(places, graphs, entries)
+    a, b = (make_side(word, graph, side)
             for word, graph, side in zip("ab", graphs, entries))
     matches = match_sides(a, b)
     if not (a.graph.is_given or b.graph.is_given):
@@ -120,7 +123,7 @@ def match_places(places: Places) -> Matched:
         matches = tuple(sorted(matches, key=lambda match: match.b.operator.place))
     truth = None
     if places.reference is not None:
-        held = reduced([scan(places.reference).entries])[0]
+        held = reduced_like(scan(places.reference).entries, entries)
         truth = make_side("r", OperatorGraph(None, held), held)
     return Matched(a, b, matches, (*scans[0].skipped, *scans[1].skipped), truth, single)
 
@@ -135,8 +138,8 @@ def compare_matches(matched: Matched, rules: Rules) -> list[Outcome]:
     for match in matched.matches:
         for number, (a, b) in enumerate(zip(match.a.entries, match.b.entries)):
             name, notes = _name(match, number)
-            tensors = (_with_layout(match.a, a), _with_layout(match.b, b),
-                       _truth(matched.truth, match, number))
+            truth, more = _truth(matched.truth, match, number)
+            tensors = _with_layout(match.a, a), _with_layout(match.b, b), truth
             try:
                 pair = _compare(name, tensors, rules)
             except UsageError as error:
@@ -144,10 +147,8 @@ def compare_matches(matched: Matched, rules: Rules) -> list[Outcome]:
                     raise
                 pair = TensorComparison(name, Status.UNREADABLE, (), "", (), "",
                                         notes=(str(error),))
-            if matched.truth is not None and tensors[2] is None:
-                notes += ("the reference has no tensor of this name",)
             pair = dataclasses.replace(
-                pair, notes=tuple(dict.fromkeys((*pair.notes, *notes))))
+                pair, notes=tuple(dict.fromkeys((*pair.notes, *notes, *more))))
             found.append(Outcome(match, pair, a.tensor.source, b.tensor.source))
     return found
 
@@ -168,6 +169,33 @@ def read_graph(path: Path | None) -> dumps.DumpGraph | None:
         raise UsageError(f"{path}: holds a graph without operators, expected the graph "
                          "that was dumped, such as ge_proto_*_Build.txt")
     return graph
+
+
+def _check_steps(scans: Sequence[Scan]) -> None:
+    """Refuse dumps of which no step is on both sides."""
+    a, b = ({named_step(entry) for entry in each.entries} for each in scans)
+    if "" in a or "" in b or a & b:
+        return
+    shown = [", ".join(sorted(side)[:3]) for side in (a, b)]
+    raise UsageError(
+        f"no step in common: {scans[0].place} holds dumps of step {shown[0]}, "
+        f"{scans[1].place} of step {shown[1]}; to compare other steps give the folders "
+        "of the steps")
+
+
+def _check_maps(places: Places, graphs: Sequence[OperatorGraph],
+                entries: Sequence[Sequence[Entry]]) -> None:
+    """Refuse graphs that were given the wrong way round."""
+    if places.map is None or places.against_map is None:
+        return
+    strays = [[entry for entry in side if not graph.named(entry)]
+              for graph, side in zip(graphs, entries)]
+    if all(strays) and all(other.named(entry) for other, side in zip(
+            reversed(graphs), strays) for entry in side):
+        raise UsageError(
+            f"{strays[0][0].name} of {places.a} is in {places.against_map} and not in "
+            f"{places.map}, {strays[1][0].name} of {places.b} the other way round: "
+            f"swap --map (graph of A) and --against-map (graph of B)")
 
 
 def _one_operator(scans: Sequence[Scan]) -> tuple[tuple[Entry, ...], ...]:
@@ -214,8 +242,9 @@ def _name(match: Match, number: int) -> tuple[str, tuple[str, ...]]:
         name = f"{name} = {theirs.operator.name}.{theirs.io}.{theirs.index}"
     if len(match.a.entries) > 1:
         name = f"{name} #{number + 1}"
+        thread = match.a.entries[number].thread
         notes += (f"dump {number + 1} of {len(match.a.entries)} on each side, paired "
-                  "in order of time",)
+                  f"in order of time{'' if thread < 0 else f': thread {thread}'}",)
     return name, notes
 
 
@@ -228,18 +257,21 @@ def _with_layout(slot: Slot, entry: Entry) -> Tensor:
                                origin_shape=desc.origin_shape)
 
 
-def _truth(truth: Side | None, match: Match, number: int) -> Tensor | None:
-    """Return the tensor of the reference, None where there is none."""
+def _truth(truth: Side | None, match: Match, number: int
+           ) -> tuple[Tensor | None, tuple[str, ...]]:
+    """Return the tensor of the reference, None where there is none, and notes."""
     if truth is None:
-        return None
+        return None, ()
     own = (match.a.operator.name, match.a.io, match.a.index)
     for key in (match.key, own):
         for context in (match.a.context, ()):
             slots = truth.outputs.get((context, key)) or truth.inputs.get(
                 (context, key), [])
             if len(slots) == 1 and number < len(slots[0].entries):
-                return slots[0].entries[number].tensor
-    return None
+                of_any = bool(match.a.context) and not context
+                return slots[0].entries[number].tensor, (
+                    "the reference names no step, taken for every one",) * of_any
+    return None, ("the reference has no tensor of this name",)
 
 
 def _compare(name: str, tensors: tuple[Tensor, Tensor, Tensor | None], rules: Rules

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterable, Iterator, Sequence, Tuple, Union
+from typing import Iterable, Iterator, Tuple, Union
 
 from dumps import DumpError, data_dump, data_names
 from dumps.data_dump import DataDump, DataItem, Loaded
@@ -25,7 +25,7 @@ from ge_harness.compare.files import (
 from ge_harness.compare.npy import MAGIC
 from ge_harness.errors import UsageError
 
-_TIME_FOLDER = re.compile(r"\d{14}")
+TIME_FOLDER = re.compile(r"\d{14}")
 _STAMP = re.compile(r"ge_default_\d{14}")
 Context = Tuple[str, ...]
 LABEL = "ge_harness.label"
@@ -116,7 +116,7 @@ class Entry:
         io: "input" or "output".
         index: number among them.
         context: device, model and step: the folders it lies in, without times.
-        order: sorts dumps of one operator: time, context, thread.
+        order: sorts dumps of one operator: thread (-1 of a whole one), time, context.
         folder: the folder it lies in.
     """
 
@@ -127,8 +127,18 @@ class Entry:
     io: str
     index: int
     context: Context = ()
-    order: tuple[int, int, int] = (0, -1, -1)
+    order: tuple[int, int, int] = (-1, 0, -1)
     folder: str = ""
+
+    @property
+    def thread(self) -> int:
+        """Which thread of a task that was cut; -1 of a whole one."""
+        return self.order[0]
+
+    @property
+    def time_us(self) -> int:
+        """Microseconds since the epoch, 0 where the name has none."""
+        return self.order[1]
 
     @property
     def name(self) -> str:
@@ -202,45 +212,39 @@ def scan(place: Path) -> Scan:
     for path in _files(place, found.skipped) if place.is_dir() else [place]:
         _add(found, path)
     if not found.entries:
+        like = f", such as {found.skipped[0]}" if found.skipped else ""
         raise UsageError(f"{place}: found no data dump, .npy or .npz in it, "
-                         f"{len(found.skipped)} other files")
-    return Scan(place, tuple(found.entries), tuple(found.skipped))
-
-
-def reduced(sides: Sequence[Sequence[Entry]]) -> tuple[tuple[Entry, ...], ...]:
-    """Cut the contexts of both sides down to what tells dumps of one side apart.
-
-    Device, model and step are folders, of which each side may hold more or less. What
-    all dumps of a side share says nothing. Where the rest has nothing in common the
-    last folder, the step, decides.
-    """
-    cut = [_without_prefix(side) for side in sides]
-    known = [{entry.context for entry in side} for side in cut]
-    if len(known) < 2 or known[0] & known[1]:
-        return tuple(cut)
-    last = [tuple(replace(entry, context=entry.context[-1:]) for entry in side)
-            for side in sides]
-    known = [{entry.context for entry in side} for side in last]
-    return tuple(last) if known[0] & known[1] else tuple(cut)
-
-
-def _without_prefix(entries: Sequence[Entry]) -> tuple[Entry, ...]:
-    contexts = {entry.context for entry in entries}
-    shortest = min((len(context) for context in contexts), default=0)
-    shared = 0
-    while shared < shortest and len({context[shared] for context in contexts}) == 1:
-        shared += 1
-    return tuple(replace(entry, context=entry.context[shared:]) for entry in entries)
+                         f"{len(found.skipped)} other files{like}")
+    return Scan(place, tuple(_without_copies(found)), tuple(found.skipped))
 
 
 def _files(place: Path, unread: list[str]) -> Iterator[Path]:
-    """Yield the files below a folder; folders that cannot be read are named."""
+    """Yield the files below a folder; folders that are not entered are named."""
     def failed(error: OSError) -> None:
         unread.append(f"{error.filename}: {error.strerror}")
 
     for folder, inner, names in os.walk(str(place), onerror=failed):
         inner.sort()
+        unread += [f"{path}: a link to a folder, not followed"
+                   for path in (Path(folder) / name for name in inner)
+                   if path.is_symlink()]
         yield from (Path(folder) / name for name in sorted(names))
+
+
+def _without_copies(found: _Walk) -> Iterator[Entry]:
+    """Leave out what the vendor's converter made of a dump that lies beside it."""
+    dumped = {_whose(entry) for entry in found.entries
+              if isinstance(entry.tensor, DumpTensor)}
+    for entry in found.entries:
+        if isinstance(entry.tensor, TensorFile) and _whose(entry) in dumped:
+            found.skipped.append(f"{entry.tensor.source}: made of a dump beside it")
+        else:
+            yield entry
+
+
+def _whose(entry: Entry) -> tuple[object, ...]:
+    return (entry.folder, entry.op_type, entry.op_name, entry.io, entry.index,
+            entry.order)
 
 
 def _is_operator_name(path: Path) -> bool:
@@ -258,6 +262,8 @@ def _is_operator_name(path: Path) -> bool:
 def _add(found: _Walk, path: Path) -> None:
     """Add the tensors of one file, or note that it holds none."""
     name = _original_name(found, path)
+    if path.name == data_names.MAPPING:
+        return
     parsed = data_names.parse(name)
     kind = _array_kind(name, path) if path == found.only else path.suffix
     if kind == ".npy" or name.endswith(".npy"):
@@ -294,8 +300,9 @@ def _original_name(found: _Walk, path: Path) -> str:
     if folder not in found.mappings:
         try:
             found.mappings[folder] = data_names.read_mapping(folder)
-        except DumpError:
+        except DumpError as error:
             found.mappings[folder] = {}
+            found.skipped.append(str(error))
     original = found.mappings[folder].get(path.name, path.name)
     return re.split(r"[/\\]", original)[-1] or path.name
 
@@ -336,5 +343,5 @@ def _context(found: _Walk, path: Path) -> Context:
     if folder not in found.contexts:
         found.contexts[folder] = tuple(
             _STAMP.sub("ge_default", part) for part in folder.relative_to(
-                found.root).parts if not _TIME_FOLDER.fullmatch(part))
+                found.root).parts if not TIME_FOLDER.fullmatch(part))
     return found.contexts[folder]

@@ -11,6 +11,7 @@ from typing import Iterable, Sequence
 from ge_harness.compare.operator_files import Context
 from ge_harness.compare.operator_graph import Operator, OperatorGraph
 from ge_harness.compare.operator_pairs import Match, Side
+from ge_harness.compare.operator_steps import StepOrder, step_order
 from ge_harness.records.comparison import Status, TensorComparison
 from ge_harness.records.operators import FirstDifference, InputState
 
@@ -49,9 +50,10 @@ def first_difference(a: Side, b: Side, outcomes: Sequence[Outcome]
     if not bad:
         return None
 
-    def place(each: Outcome) -> tuple[bool, int, int]:
+    def place(each: Outcome) -> tuple[bool, StepOrder, int, int]:
         slot = each.match.a if of_a else each.match.b
-        return each.match.a.io != "output", slot.operator.place, slot.index
+        return (each.match.a.io != "output", step_order(slot.context),
+                slot.operator.place, slot.index)
 
     found = min(bad, key=place)
     mine, theirs = found.match.a.operator, found.match.b.operator
@@ -77,7 +79,7 @@ def passes(pair: TensorComparison) -> bool | None:
 def _order(a: Side, b: Side, lead: OperatorGraph) -> str:
     if lead.is_given:
         return "graph of A" if lead is a.graph else "graph of B"
-    timed = all(entry.order[0] for slot in a.slots for entry in slot.entries)
+    timed = all(entry.time_us for slot in a.slots for entry in slot.entries)
     return "time stamps" if timed else "names"
 
 

@@ -290,7 +290,7 @@ def _named_in(entries: Iterable[Entry]) -> list[Operator]:
     types: dict[tuple[str, str], str] = {}
     for number, entry in enumerate(entries):
         key = (entry.op_name, entry.exact_name or entry.op_name)
-        when = (entry.order[0], number)
+        when = (entry.time_us, number)
         first[key] = min(first.get(key, when), when)
         types.setdefault(key, entry.op_type)
     order: Sequence[tuple[str, str]] = sorted(first, key=first.__getitem__)

@@ -27,7 +27,8 @@ class Slot:
         io: "input" or "output".
         index: number among them.
         context: device, model and step, as far as they tell dumps apart.
-        entries: its dumps, by time; several from a loop, or from several runs.
+        entries: its dumps, by thread and time; several from a loop, from several runs
+            or from a task that was cut into threads.
         keys: whose tensor it is, the surest first.
     """
 
@@ -107,8 +108,9 @@ def make_side(word: str, graph: OperatorGraph, entries: Sequence[Entry]) -> Side
             continue
         reason = Reason.AMBIGUOUS if found else Reason.NOT_IN_GRAPH
         words = (f"{len(found)} operators have that name in file names: "
-                 f"{_names(each.name for each in found)}" if found
+                 f"{_names(_with_graph(each) for each in found)}" if found
                  else "the graph given has no operator of that name")
+        side.told.update(each.place for each in found)
         side.reasons.append(UnmatchedReason(
             word, entry.name, entry.op_type, reason, words))
     for (place, context, io, index), each in sorted(
@@ -175,6 +177,8 @@ def _match(a: Side, b: Side, slot: Slot) -> Match | None:
                      "was taken")
         elif len(slot.entries) != len(theirs.entries):
             words = _counts(slot, theirs)
+        elif not _same_threads(slot, theirs):
+            words = "the task was cut into other threads on the other side"
         else:
             return Match(slot, theirs, key, _notes(a, slot, theirs, key))
         a.unmatched(slot, Reason.AMBIGUOUS, words)
@@ -219,6 +223,12 @@ def _notes(a: Side, slot: Slot, theirs: Slot, key: Key) -> tuple[str, ...]:
         notes.append(f"matched by the original operator that the dump file names: "
                      f"{key[0]}, output {key[2]}")
     return tuple(notes)
+
+
+def _same_threads(slot: Slot, theirs: Slot) -> bool:
+    """Say whether the dumps of both are of the same threads; one is as good as none."""
+    mine, others = ([entry.thread for entry in each.entries] for each in (slot, theirs))
+    return mine == others or len(set(mine)) == len(set(others)) == 1
 
 
 def _counts(slot: Slot, theirs: Slot) -> str:
@@ -292,6 +302,11 @@ def _explain_undumped(side: Side, other: Side) -> None:
             reason = Reason.NOT_DUMPED
         side.reasons.append(UnmatchedReason(
             side.word, operator.name, operator.type, reason, words, has_dump=False))
+
+
+def _with_graph(operator: Operator) -> str:
+    return (f"{operator.name} of {operator.graph}" if operator.graph
+            else operator.name)
 
 
 def _names(names: Iterable[str]) -> str:

@@ -86,8 +86,9 @@ def test_a_mapping_without_end_is_refused(tmp_path):
         data_names.read_mapping(tmp_path)
 
 
-def test_order_is_time_then_context_then_thread():
-    names = ["A.a.1.1.1767681027598366", "A.a.1.1.1767681027598365.4.1.0.0",
-             "A.a.1.1.1767681027598365.4.0.1.0", "A.a.1.1.1767681027598365.4.0.0.0"]
+def test_order_is_thread_then_time_then_context():
+    names = ["A.a.1.1.1767681027598364.4.0.1.0", "A.a.1.1.1767681027598366.4.0.0.0",
+             "A.a.1.1.1767681027598365.4.1.0.0", "A.a.1.1.1767681027598365.4.0.0.0",
+             "A.a.1.1.1767681027598366", "A.a.1.1.1767681027598365"]
     ordered = sorted(names, key=lambda name: data_names.parse(name).order)
     assert ordered == names[::-1]

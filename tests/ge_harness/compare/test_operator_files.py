@@ -7,8 +7,10 @@ import os
 import numpy as np
 import pytest
 
+from dumps import data_names
 from ge_harness.compare.folder import Plan, compare_places
 from ge_harness.errors import UsageError
+from ge_harness.records.comparison import Verdict
 from tests.ge_harness.compare.operator_folders import dump
 
 ONE = np.float32([1, 2, 3])
@@ -38,3 +40,36 @@ def test_a_link_to_itself_is_named_as_one(tmp_path):
     (tmp_path / "round").symlink_to(tmp_path / "round")
     with pytest.raises(UsageError, match=r"round: \S"):
         compare_places(Plan(tmp_path / "round", tmp_path))
+
+
+def test_a_link_to_a_folder_is_named_and_not_followed(tmp_path):
+    dump(tmp_path / "far", "Add", "add", [ONE])
+    for side in "ab":
+        dump(tmp_path / side, "Add", "add", [ONE])
+        (tmp_path / side / "step").symlink_to(tmp_path / "far")
+    found = compare_places(Plan(tmp_path / "a", tmp_path / "b"))
+    assert len(found.pairs) == 1
+    assert all("step: a link to a folder" in text for text in found.skipped)
+    assert len(found.skipped) == 2
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "step").symlink_to(tmp_path / "far")
+    with pytest.raises(UsageError, match="step: a link to a folder"):
+        compare_places(Plan(tmp_path / "c", tmp_path / "a"))
+
+
+def test_a_mapping_is_named_only_where_it_cannot_be_read(tmp_path, monkeypatch):
+    dump(tmp_path, "Add", "add", [ONE])
+    (tmp_path / "mapping.csv").write_text("1234567,Add.add.1.2.1767681027598365\n")
+    assert compare_places(Plan(tmp_path, tmp_path)).skipped == ()
+    monkeypatch.setattr(data_names, "_LARGEST_MAPPING", 8)
+    assert "mapping.csv" in compare_places(Plan(tmp_path, tmp_path)).skipped[0]
+
+
+def test_what_the_converter_made_of_a_dump_beside_it_is_left_out(tmp_path):
+    for side in "ab":
+        path = dump(tmp_path / side, "Add", "scope/add", [ONE])
+    np.save(f"{path}.output.0.npy", ONE)
+    found = compare_places(Plan(tmp_path / "a", tmp_path / "b"))
+    assert [pair.name for pair in found.pairs] == ["scope/add.output.0"]
+    assert found.verdict is Verdict.AGREES
+    assert "made of a dump beside it" in found.skipped[0]

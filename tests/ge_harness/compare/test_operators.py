@@ -530,6 +530,26 @@ def test_inputs_are_followed_through_layout_changes_and_into_subgraphs(tmp_path)
     assert first.inputs[0].source == "p.output.0"
 
 
+def test_graphs_given_the_wrong_way_round_are_told(tmp_path):
+    a, b, graph_a, graph_b = fused_pair(tmp_path)
+    with pytest.raises(UsageError, match=r"autofuse_4.* swap --map"):
+        compare(a, b, map=graph_b, against_map=graph_a)
+
+
+def test_operators_of_one_name_in_two_graphs_are_told_apart_in_words(tmp_path):
+    path = graph(
+        tmp_path / "ge_proto_00000001_graph_1_Build.txt",
+        [op("if", "If", subgraphs=["then", "else"])],
+        **{"then": [op("add", "Add")], "else": [op("add", "Add")]})
+    dump(tmp_path / "a", "Add", "add", [ONE])
+    found = compare(tmp_path / "a", tmp_path / "a", map=path, against_map=path)
+    assert not found.pairs
+    assert found.verdict is Verdict.UNDECIDED
+    assert reasons(found, "a") == {
+        "add.output.0": Reason.AMBIGUOUS, "if": Reason.NEVER_DUMPED}
+    assert "add of then, add of else" in found.reasons[0].words
+
+
 def test_pairs_stand_in_the_order_of_execution_not_of_the_file(tmp_path):
     ops = [op(f"n{number}", "Abs", [f"n{number + 1}:0"] if number < 4 else [],
               originals=[f"n{number}"]) for number in range(5)]
