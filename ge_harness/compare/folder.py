@@ -115,6 +115,11 @@ def compare_places(plan: Plan) -> PlacesComparison:
         check_place(place)
     if plan.map or plan.against_map or any(map(holds_dumps, places)):
         return _compare_operators(plan, rules)
+    return _compare_arrays(plan, rules)
+
+
+def _compare_arrays(plan: Plan, rules: tuple[Standard, ...]) -> PlacesComparison:
+    """Compare .npy and .npz, matched by name."""
     matched = match(plan.a, plan.b)
     truths = tensors_in(plan.reference)[0] if plan.reference else {}
     pairs = []
