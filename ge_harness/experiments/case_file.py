@@ -9,6 +9,7 @@ import numpy as np
 
 import graphs
 from ge_harness.compare.dtypes import widen
+from ge_harness.errors import UsageError
 from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import store
 from ge_harness.experiments.bench import CaseSpec
@@ -76,9 +77,16 @@ def write(folder: RunFolder, spec: CaseSpec, arrays: Mapping[str, np.ndarray],
 
 
 def _kept(where: Path, doc: str, text: str) -> Path:
-    """Write the file under a name that no other case has."""
+    """Write the file under a name that no other case has.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
     stem = store.safe(doc.split(":", 1)[-1].split("\n")[0].strip(" .")).lower()
-    where.mkdir(exist_ok=True)
+    try:
+        where.mkdir(exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{where}: cannot write there: {error.strerror}") from error
     number = 1
     while True:
         path = where / f"{stem.replace('-', '_')}_{number}.py"

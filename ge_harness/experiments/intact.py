@@ -18,7 +18,8 @@ def usable(outcome: RunSuccess) -> bool:
     A file that was cut off, exchanged or changed has another MD5 than the worker took
     when it wrote it; such a run is done again.
     """
-    return _same_versions(outcome) and _untouched(outcome)
+    return (_same_versions(outcome) and _consistent(outcome)
+            and _untouched(outcome))
 
 
 def _same_versions(outcome: RunSuccess) -> bool:
@@ -26,6 +27,14 @@ def _same_versions(outcome: RunSuccess) -> bool:
     here = (platform.python_version(), np.__version__)
     return (ran.python, ran.numpy) == here and (
         not ran.tensorflow or ran.tensorflow == tf_loader.installed())
+
+
+def _consistent(outcome: RunSuccess) -> bool:
+    """Return whether the record says of repeats what its hashes say."""
+    hashes, repeat = outcome.output_hashes, max(1, outcome.request.repeat)
+    return len(hashes) == outcome.request.case.set_count * repeat and (
+        outcome.repeatable == all(each == hashes[place // repeat * repeat]
+                                  for place, each in enumerate(hashes)))
 
 
 def _untouched(outcome: RunSuccess) -> bool:

@@ -38,6 +38,7 @@ MOVEMENT = frozenset((
 _FILES = ("*after_optimizations.txt",)
 _NAMES = re.compile(r"%[^\s(){}=,]+")
 _SOURCES = re.compile(r'op_name="[^"]*"|, metadata=\{[^}]*\}')
+_CHANGED = "the dumps are not those that the run wrote"
 _KERNELS = ("AscBackend", "FusedAscBackend")
 GE_BUILD = re.compile(r"ge_proto_\d+_(graph_\d+_)?Build\.txt")
 
@@ -104,7 +105,7 @@ def read(outcome: RunSuccess | RunFailure) -> Mechanism:
     try:
         if backend in ("emulator", "ge"):
             return _ge(folder, outcome)
-        return _xla(folder)
+        return _xla(folder, outcome)
     except (DumpError, OSError) as error:
         return Mechanism(False, str(folder), f"the dumps cannot be read: {error}")
 
@@ -125,10 +126,12 @@ def _recorded(outcome: RunSuccess) -> Mechanism:
                      outcome.artifact_hashes, graph_only=True)
 
 
-def _xla(folder: Path) -> Mechanism:
+def _xla(folder: Path, outcome: RunSuccess) -> Mechanism:
     paths = sorted(path for pattern in _FILES for path in folder.glob(pattern))
     if not paths:
         return Mechanism(False, str(folder), "no optimized HLO among the dumps")
+    if xla_dumps.artifacts(folder) != outcome.artifact_hashes:
+        return Mechanism(False, str(folder), _CHANGED)
     ops: Counter[str] = Counter()
     programs, fused = [], 0
     for path in paths:
@@ -171,6 +174,10 @@ def _ge(folder: Path, outcome: RunSuccess) -> Mechanism:
     fused, lines = 0, []
     for path in files:
         graph = dumps.read(path)
+        if graph.warnings and outcome.request.backend == "emulator":
+            # The emulator writes none that the reader warns of.
+            return Mechanism(False, str(path),
+                             f"{_CHANGED}: {graph.warnings[0].message}")
         for node in graph.nodes:
             inside = _inside(node)
             if not inside:

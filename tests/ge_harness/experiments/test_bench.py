@@ -73,6 +73,19 @@ def test_an_output_that_is_not_the_one_written_is_computed_again(tmp_path, damag
     assert third.output_paths == again.output_paths
 
 
+def test_a_record_that_contradicts_its_own_hashes_is_not_taken_over(tmp_path):
+    spec = _own(tmp_path / "own.py", 2.0)
+    ones = np.ones((2, 3), np.float16)
+    outcome, _ = _outputs(tmp_path / "out", spec, x=ones)
+    file = next((tmp_path / "out" / "jobs").glob("*/outcome.json"))
+    document = json.loads(file.read_text(encoding="utf-8"))
+    document["record"]["repeatable"] = False
+    file.write_text(json.dumps(document), encoding="utf-8")
+    again, _ = _outputs(tmp_path / "out", spec, x=ones)
+    assert again.repeatable
+    assert again.output_paths != outcome.output_paths
+
+
 def test_a_build_that_hangs_is_undecided_and_no_fault_of_the_request(
         tmp_path, monkeypatch):
     place = bench(tmp_path, "emulator")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ge_harness.compare.dtypes import round_to
+from ge_harness.errors import UsageError
 from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import case_file
 from ge_harness.experiments.bench import CaseSpec
@@ -39,3 +40,10 @@ def test_another_case_of_the_same_name_gets_a_number(tmp_path):
         "x": np.full((1, 2, 2), value, np.float32)}, {"x": "float32"}, DOC)
         for value in (1, 2)}
     assert len(paths) == 2
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "cases").touch()
+    with pytest.raises(UsageError, match="cases: cannot write there"):
+        case_file.write(RunFolder(tmp_path), CaseSpec("softmax", "float32"), {
+            "x": np.ones((1, 2, 2), np.float32)}, {"x": "float32"}, DOC)

@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from ge_harness.backends import xla_dumps
 from ge_harness.experiments import mechanism
 from ge_harness.records.run import Environment, RunRequest, RunSuccess
 from ge_harness.records.tensor import Case
@@ -23,8 +24,11 @@ ENTRY %main (x: f16[4]) -> f16[4] {{
 
 def _outcome(folder, backend="xla"):
     case = Case("g", "v", 0, "g.pb", (), (), ())
+    found = (("graph", "00"),)
+    if backend == "xla" and folder:
+        found = xla_dumps.artifacts(folder)
     return RunSuccess(RunRequest(case, backend), (), (), True, str(folder), (), (), (),
-                      (("graph", "00"),), 0.0, Environment("3", "1"))
+                      found, 0.0, Environment("3", "1"))
 
 
 @pytest.fixture
@@ -70,3 +74,24 @@ def test_grappler_shows_its_graph_but_no_instruction(tmp_path):
     assert found.graph_only
     bare = dataclasses.replace(_outcome("", "grappler"), artifact_hashes=())
     assert not mechanism.read(bare).present
+
+
+def test_a_dump_that_changed_after_the_run_is_no_evidence(dumped, tmp_path):
+    assert dumped("multiply.1", "multiply").present
+    folder = tmp_path / "multiply.1-multiply"
+    outcome = _outcome(folder)
+    file = next(folder.iterdir())
+    file.write_text(file.read_text(encoding="utf-8").replace("0.7", "0.8"),
+                    encoding="utf-8")
+    seen = mechanism.read(outcome)
+    assert not seen.present
+    assert "not those that the run wrote" in seen.problem
+
+
+def test_a_dump_of_the_model_that_was_cut_off_is_no_evidence(tmp_path):
+    (tmp_path / "ge_proto_00000036_graph_1_Build.txt").write_text(
+        'graph {\n  name: "g"\n  op {\n    name: "a"\n    type: "Add"\n  }\n  op {\n',
+        encoding="utf-8")
+    seen = mechanism.read(_outcome(tmp_path, "emulator"))
+    assert not seen.present
+    assert "not those that the run wrote" in seen.problem
