@@ -168,6 +168,11 @@ def _rule(bench: Bench, sides: Outcomes, outcome: tuple[int, bool],
         return ExperimentVerdict.INCONCLUSIVE, (
             f"{bench.options.backend} gives no control of its tiling; with the shape "
             f"in its place, {words}, but partial sums are rounded between the two sums")
+    sets = bench.options.sets or _SETS
+    if not differing and steady and sets < _SETS:
+        return ExperimentVerdict.INCONCLUSIVE, (
+            f"{words}, but {sets} sums are too few to say that none ever does; "
+            f"--sets={_SETS} decides")
     return settle(differing > 0 and steady, words + " (by forced tiles)", evidence)
 
 

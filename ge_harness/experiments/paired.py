@@ -14,6 +14,7 @@ BASES = ("eager", "nodewise")
 CANDIDATE = "candidate"
 # A bin of the histograms behind the interval of P99 is 1 % wide.
 _RESOLUTION = 1.0101
+_FEWEST_SETS = 2
 
 
 class Paired(NamedTuple):
@@ -26,6 +27,7 @@ class Paired(NamedTuple):
         same: base line -> share of elements with the candidate's bits.
         counts: side -> [bins + 1] histogram of ULP errors.
         most_of_each: side -> [sets] greatest ULP error.
+        finite: elements that are finite in float64.
     """
 
     errors: Mapping[str, ErrorStats]
@@ -34,6 +36,17 @@ class Paired(NamedTuple):
     same: Mapping[str, float]
     counts: Mapping[str, np.ndarray]
     most_of_each: Mapping[str, np.ndarray]
+    finite: int
+
+    def powerless(self, base: str) -> str:
+        """Say why the comparison with a base line proves nothing; "" where it does."""
+        if self.changed_more(base):
+            return ""
+        if not self.finite:
+            return "no element is finite in float64, so there is no error to compare"
+        if self.most_of_each[CANDIDATE].size < _FEWEST_SETS:
+            return "one input set gives no interval"
+        return ""
 
     def changed_more(self, base: str) -> bool:
         """Return whether more elements changed kind than on a base line."""
@@ -87,7 +100,8 @@ def compare(arrays: Mapping[str, np.ndarray], reference: np.ndarray, dtype: str,
             most[CANDIDATE], most[base], seed,
             stats.ratio_of(fused.max, errors[base].ulp.max)) for base in bases},
         {base: _same(arrays[CANDIDATE], arrays[base]) for base in bases},
-        {side: each.sum(axis=0) for side, each in counts.items()}, most)
+        {side: each.sum(axis=0) for side, each in counts.items()}, most,
+        int(np.count_nonzero(np.isfinite(reference))))
 
 
 def _per_set(array: np.ndarray, reference: np.ndarray, dtype: str
