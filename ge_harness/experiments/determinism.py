@@ -121,12 +121,20 @@ def _row(side: Side, outcomes: Outcomes, seen: Mapping[str, Mechanism]
     ulp, same = None, None
     if isinstance(first, RunSuccess):
         ulp = _max_ulp(outcome, first)
-        same = set(first.output_hashes) == set(outcome.output_hashes)
+        same = _same(outcome, first)
     mine, other = seen[side.name], seen[_FIRST]
     known = mine.present and other.present
     return (side.name, len(outcome.output_hashes), unique, ulp, same,
             mine.digest if mine.present else "no dumps",
             mine.hashes == other.hashes if known else None, side.decides)
+
+
+def _same(outcome: RunSuccess, first: RunSuccess) -> bool:
+    """Return whether every run of every set has the bits of the first process."""
+    sides = [[set(side.output_hashes[place:place + side.request.repeat])
+              for place in range(0, len(side.output_hashes), side.request.repeat)]
+             for side in (outcome, first)]
+    return sides[0] == sides[1]
 
 
 def _figure(bench: Bench, rows: list[tuple[object, ...]]) -> FigureRecord:
@@ -200,7 +208,7 @@ def _faults(sides: list[Side], outcomes: Outcomes) -> list[Fault]:
             found.append(Fault(side.name, run, element, source,
                                outcome.request.case.graph_path))
         elif isinstance(first, RunSuccess) and first.repeatable and (
-                set(outcome.output_hashes) != set(first.output_hashes)):
+                not _same(outcome, first)):
             pairs = [(a, b) for a, b in zip(outcome.output_paths, first.output_paths)
                      if not np.array_equal(_bits(store.load(a)), _bits(store.load(b)))]
             element = _element(Path(pairs[0][0]), (pairs[0][1],)) if pairs else "?"
@@ -284,8 +292,10 @@ def _rule(bench: Bench, outcomes: Outcomes, faults: list[Fault],
     if any(row[6] is False and row[7] for row in rows[:2]):
         return ExperimentVerdict.REFUTED, (
             "the cold start compiled other kernels, although the bits are the same")
-    words = " and ".join(f"{row[1]} runs / {row[2]} unique hash / {row[3]} max ULP"
-                         for row in rows[:2])
+    words = " and ".join(
+        f"{row[1]} runs / {row[2]} unique hash / "
+        f"{'no ULP of integers' if row[3] is None else f'{row[3]} max ULP'}"
+        for row in rows[:2])
     return settle(True, f"{words}; kernel hashes equal over the cold start", evidence)
 
 

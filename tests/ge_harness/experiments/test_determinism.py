@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
 
 from ge_harness.experiments import determinism
 from ge_harness.records.experiment import ExperimentVerdict
+from ge_harness.records.run import Environment, RunRequest, RunSuccess
 from ge_harness.worker import backend_lookup
 from tests import fakes
 from tests.ge_harness.experiments.benches import bench
@@ -39,6 +41,20 @@ def test_bits_that_change_from_run_to_run_refute_and_are_placed(judged):
     assert row[1:3] == (6, 6)
     assert row[3] > 0
     assert report.counterexamples[0].figures == {"first differing run": 1}
+
+
+def test_sets_that_changed_places_are_other_bits(tmp_path):
+    case = fakes.scripted_case(tmp_path / "case", 2)
+    request = RunRequest(case, fakes.NAME, repeat=2)
+    one, two = ("1",), ("2",)
+    first = RunSuccess(request, (), (one, one, two, two), True, "", (), (), (), (),
+                       0.0, Environment("3", "1"))
+    fewer = dataclasses.replace(request, repeat=1)
+    assert determinism._same(first, first)
+    assert determinism._same(dataclasses.replace(
+        first, request=fewer, output_hashes=(one, two)), first)
+    assert not determinism._same(dataclasses.replace(
+        first, output_hashes=(two, two, one, one)), first)
 
 
 def test_steady_bits_without_dumps_are_no_evidence(judged):
