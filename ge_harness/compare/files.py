@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import struct
 import zipfile
 import zlib
@@ -12,15 +11,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from dumps import data_names
 from ge_harness.compare.dtypes import Storage, as_storage
 from ge_harness.compare.npy import MAGIC, array_from, map_array, read_header
 from ge_harness.errors import UsageError
 
 _LOCAL_HEADER = 30
 _LARGEST_PACKED = 1 << 31
-# <op type>.<op name>.<task>.<stream>.<time in us>, or a bare hash of such a name.
-# Source: reference: tensor_dumps.md section 3.
-_GE_DUMP = re.compile(r"[^.]+\..*\.\d+\.\d+\.\d{10,}(\.\d+){0,4}$")
 _RAW = np.dtype("V2")
 
 
@@ -173,7 +170,7 @@ def tensors_in(place: Path) -> tuple[dict[str, TensorFile], tuple[str, ...]]:
         else:
             skipped.append(str(path))
     if not found:
-        if any(_GE_DUMP.match(Path(path).name) for path in skipped):
+        if any(data_names.parse(Path(path).name) for path in skipped):
             raise UsageError(f"{place}: holds GE data-dump files; expected .npy or "
                              ".npz (`compare` reads such files)")
         raise UsageError(f"{place}: found no .npy or .npz in it, "
@@ -188,7 +185,7 @@ def _tensors_of_file(path: Path, name: str) -> dict[str, TensorFile]:
         return {name: TensorFile(name, path)}
     if start[:2] == b"PK":
         return {key: TensorFile(key, path, key) for key in member_names(path)}
-    if _GE_DUMP.match(path.name):
+    if data_names.parse(path.name):
         raise UsageError(f"{path}: is named like a GE data dump; expected a .npy or "
                          ".npz (`compare` reads such files)")
     if not start:

@@ -15,6 +15,7 @@ from typing import Iterable, Iterator, Tuple, Union
 from dumps import DumpError, data_dump, data_names
 from dumps.data_dump import DataDump, DataItem, Loaded
 from dumps.data_names import DataName, escape
+from dumps.sides import STAMP
 from ge_harness.compare.dtypes import Storage
 from ge_harness.compare.files import (
     TensorFile,
@@ -26,7 +27,6 @@ from ge_harness.compare.npy import MAGIC
 from ge_harness.errors import UsageError
 
 TIME_FOLDER = re.compile(r"\d{14}")
-_STAMP = re.compile(r"ge_default_\d{14}")
 Context = Tuple[str, ...]
 LABEL = "ge_harness.label"
 """Attribute of dumps that no device wrote."""
@@ -342,6 +342,6 @@ def _context(found: _Walk, path: Path) -> Context:
     folder = path.parent
     if folder not in found.contexts:
         found.contexts[folder] = tuple(
-            _STAMP.sub("ge_default", part) for part in folder.relative_to(
+            STAMP.sub("ge_default", part) for part in folder.relative_to(
                 found.root).parts if not TIME_FOLDER.fullmatch(part))
     return found.contexts[folder]

@@ -16,13 +16,12 @@ from typing import Any, Iterable, Mapping, Sequence, Tuple
 
 from dumps.data_names import escape
 from dumps.records import DumpGraph, DumpNode, Edge, TensorDesc
-from dumps.sides import ORIGINAL_NAMES, originals
+from dumps.sides import ORIGIN_NAME, ORIGINAL_NAMES, originals
 from ge_harness.compare.operator_files import Entry
 
 Key = Tuple[str, str, int]
 """Whose tensor it is: an operator's escaped name, "input" or "output", number."""
 
-ORIGIN_NAME = "_datadump_origin_name"
 ORIGIN_INDEX = "_datadump_origin_output_index"
 _TYPES = "_datadump_original_op_types"
 # "Data, Const, NetOutput, ..." in the reference; the rest is of the same kinds.
@@ -96,7 +95,6 @@ class OperatorGraph:
         is_given: they come from a graph, not from names of files.
         fused: escaped name of an original operator -> the one that stands for it, of
             several the one that stands for most.
-        has_origins: the graph says of an operator at least whose it is.
     """
 
     def __init__(self, graph: DumpGraph | None, entries: Iterable[Entry]) -> None:
@@ -122,7 +120,6 @@ class OperatorGraph:
                 known = self.fused.get(name)
                 if known is None or len(known.originals) < len(operator.originals):
                     self.fused[name] = operator
-        self.has_origins = bool(self.fused)
         self._giving: dict[Key, list[Operator]] | None = None
 
     def is_guess(self, operator: Operator, index: int) -> bool:

@@ -18,12 +18,12 @@ from dumps.data_dump_write import Part, file_name, pack, raw_dtype
 from dumps.data_names import escape
 from ge_harness.backends.emulator.execute import Values
 from ge_harness.backends.emulator.ir import AscRegion, Kernel, Port
+from ge_harness.compare.operator_files import LABEL
 from ge_harness.interpreter.value import Tensor
 
 _STARTED = "20000101000000"
 _STARTED_US = 946684800 * 1000000
 _ADDRESS = 4096
-_LABEL = "ge_harness.label"
 _DEVICE, _MODEL, _STEP = "0", "1", "0"
 
 
@@ -66,7 +66,7 @@ class KernelDump:
                  *_parts("output", (given.get(port) for port in outputs))]
         name = file_name(kernel.type, kernel.name, (self._count, 1, time_us))
         (self.folder / name).write_bytes(pack(
-            parts, kernel.name, time_us, [(_LABEL, self._label)]))
+            parts, kernel.name, time_us, [(LABEL, self._label)]))
 
 
 def _parts(kind: str, tensors: Iterable[Tensor | None]) -> list[Part]:
