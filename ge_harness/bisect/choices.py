@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Callable, Sequence
+from typing import Callable, Iterable, Sequence
 
 from ge_harness import catalogue
 from ge_harness.backends.table import BACKENDS
@@ -23,6 +22,8 @@ _NO_NODES = {
     "xla": "XLA has no switch for single operators",
     "grappler": "Grappler has no switch for single operators",
 }
+_OF_GE = ("ge", "emulator")
+_JOB = "/job"
 _LEVELS = ("O0", "O1", "O2", "O3")
 _SURE = {"certain": 0, "likely": 1, "guess": 2}
 Refused = Callable[[Switch], str]
@@ -44,7 +45,7 @@ def named(backend: str, names: Sequence[str], refused: Refused) -> Pool:
 
     Raises:
         UnknownNameError: nobody knows the name.
-        SwitchError: it cannot be sent.
+        SwitchError: it cannot be sent, or would do nothing.
     """
     found = []
     for text in dict.fromkeys(names):
@@ -70,8 +71,27 @@ def _named(backend: str, text: str) -> Switch:
         return Switch(grappler_options.FAMILY,
                       name if family == grappler_options.FAMILY else text)
     if family == knobs.AUTOFUSE and name.startswith("--"):
-        return Switch(family, name)
+        return knobs.entry(name)
     return resolve_switch(text)
+
+
+def warnings(backend: str, setting: SwitchSetting, chip: str) -> tuple[str, ...]:
+    """Return what must be said of a setting before GE gets it."""
+    if backend not in _OF_GE:
+        return ()
+    return plan_ge(setting, TF1, _JOB, GeRequest(chip=chip)).warnings
+
+
+def unlisted(pool: Iterable[Knob]) -> tuple[str, ...]:
+    """Return a sentence for each HLO pass that may be misspelt."""
+    known = xla_flags.known_passes()
+    names = [knob.switch.name for knob in pool if knob.switch.family == xla_flags.PASS
+             and knob.switch.name not in known]
+    nearest = {name: xla_flags.nearest_pass(name, known) for name in names}
+    return tuple(
+        f"no HLO pass {name!r} is in the catalogue, and XLA ignores a name it does not "
+        "know" + (f"; did you mean {near!r}?" if near else "")
+        for name, near in nearest.items())
 
 
 def of_catalogue(backend: str, setting: SwitchSetting, refused: Refused) -> Pool:
@@ -99,14 +119,17 @@ def of_catalogue(backend: str, setting: SwitchSetting, refused: Refused) -> Pool
 
 
 def _level(backend: str, setting: SwitchSetting) -> Sequence[str]:
-    if backend not in ("ge", "emulator"):
+    if backend not in _OF_GE:
         return _LEVELS
     sent = level_recipe(setting.level, "", TF1).level
     return _LEVELS[:_LEVELS.index(sent) + 1]
 
 
 def refused(backend: str, setting: SwitchSetting, switch: Switch, chip: str) -> str:
-    """Return why a switch cannot be sent under a setting, "" where it can."""
+    """Return why a switch cannot be sent, or does nothing, "" where it can act."""
+    why = knobs.idle(switch, setting)
+    if why:
+        return why
     whole = apply(setting, (switch,))
     try:
         if backend == "xla":
@@ -114,7 +137,7 @@ def refused(backend: str, setting: SwitchSetting, switch: Switch, chip: str) -> 
         elif backend == "grappler":
             grappler_options.check(whole, "")
         else:
-            plan_ge(whole, TF1, str(Path("/job")), GeRequest(chip=chip))
+            plan_ge(whole, TF1, _JOB, GeRequest(chip=chip))
     except UsageError as error:
         return str(error)
     return ""

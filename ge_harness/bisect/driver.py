@@ -105,12 +105,18 @@ class _Bisect:
         self.knobs: dict[str, Knob] = {}
         self.notes: list[str] = []
         self.pool = Pool(())
+        # Before the folder takes the question: a wrong name must not end up there.
+        self.named = choices.named(asked.options.backend, asked.passes, self._refused)
         options = dataclasses.replace(
             asked.options, timeout_s=0.0, asked=(), standard="")
         self.trials = Trials(folder, self._trial, {
             "goal": asked.goal if not asked.command else COMMAND_GOAL,
             "granularity": asked.granularity, "command": asked.command,
             "passes": asked.passes, "options": options}, tell)
+
+    def _refused(self, switch: Switch) -> str:
+        options = self.asked.options
+        return choices.refused(options.backend, options.setting, switch, self._chip())
 
     def _switches(self, names: Sequence[str] | frozenset[str]) -> tuple[Switch, ...]:
         rank = {name: place for place, name in enumerate(self.knobs)}
@@ -216,7 +222,7 @@ class _Bisect:
 
     def hints(self, verdict: BisectVerdict) -> tuple[str, ...]:
         """Return what else a reader should know."""
-        return ()
+        raise NotImplementedError
 
     def _chip(self) -> str:
         return dict(self.asked.options.backend_options).get("chip", "")
@@ -259,8 +265,8 @@ class _ByRuns(_Bisect):
 
     def choose(self, first: Answer) -> Pool:
         if self.asked.passes:
-            return choices.named(self.asked.options.backend, self.asked.passes,
-                                 self._oracle.refused)
+            self._oracle.check_operators(self.named, self.folder.path / first.folder)
+            return self.named
         if self.asked.granularity == "op":
             return self._oracle.nodes(self.folder.path / first.folder)
         return self._oracle.passes(self.trials.active())
@@ -282,14 +288,16 @@ class _ByRuns(_Bisect):
         return any(answer.as_nodewise for _, answer in self.trials.answers)
 
     def hints(self, verdict: BisectVerdict) -> tuple[str, ...]:
+        found: tuple[str, ...] = self._oracle.warnings
         if verdict is BisectVerdict.NOTHING_RESTORES and self.is_hopeless():
-            return ("with switches off the candidate has the bits of the nodewise base "
-                    "line: what is left comes from the compiler's kernels for single "
-                    "operators; --baseline=nodewise asks for the passes alone",)
+            found += ("with switches off the candidate has the bits of the nodewise "
+                      "base line: what is left comes from the compiler's kernels for "
+                      "single operators; --baseline=nodewise asks for the passes "
+                      "alone",)
         if self._goal.needs_reference and verdict is BisectVerdict.PROVED:
-            return ("the commands of the flip rule by bits; their table of errors "
-                    "against float64 shows this goal",)
-        return ()
+            found += ("the commands of the flip rule by bits; their table of errors "
+                      "against float64 shows this goal",)
+        return found
 
     def command(self, names: Sequence[str]) -> str:
         words = list(self.asked.words)
@@ -314,17 +322,17 @@ class _ByCommand(_Bisect):
     def choose(self, first: Answer) -> Pool:
         options = self.asked.options
         if self.asked.passes:
-            return choices.named(options.backend, self.asked.passes,
-                                 self._refused)
+            return self.named
         if self.asked.granularity == "op":
             raise UsageError("--granularity=op with --command: nobody knows the "
                              "operators of your model; name them with "
                              "--pass=node:NAME, once each")
         return choices.of_catalogue(options.backend, options.setting, self._refused)
 
-    def _refused(self, switch: Switch) -> str:
+    def hints(self, verdict: BisectVerdict) -> tuple[str, ...]:
         options = self.asked.options
-        return choices.refused(options.backend, options.setting, switch, self._chip())
+        return (*choices.warnings(options.backend, options.setting, self._chip()),
+                *choices.unlisted(self.knobs.values()))
 
     def backend_line(self) -> BackendLine:
         name = self.asked.options.backend

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Callable, Iterable, Sequence
 
 from ge_harness import catalogue
+from ge_harness.errors import UnknownNameError
 from ge_harness.experiment.judge import can_change_numbers
 from ge_harness.records.switch import (
     ActivePass,
@@ -21,8 +22,8 @@ from ge_harness.records.switch import (
     SwitchValue,
 )
 from ge_harness.switches import xla_flags
-from ge_harness.switches.autofuse_config import read_config
-from ge_harness.switches.autofuse_keys import DFX_FLAGS, ENABLE_PASS, FLAGS
+from ge_harness.switches.autofuse_config import AutofuseConfig, read_config
+from ge_harness.switches.autofuse_keys import DFX_FLAGS, ENABLE_PASS, FLAGS, PASSES
 from ge_harness.switches.ge_level import MUST_STAY
 
 AUTOFUSE = "autofuse"
@@ -157,7 +158,7 @@ def pool(backend: str, available: Sequence[Switch], active: Sequence[ActivePass]
         found += _flag_knobs()
     kept = []
     for knob in sorted(found, key=lambda each: each.group):
-        why = _stays(knob.switch, setting) or refused(knob.switch)
+        why = idle(knob.switch, setting) or refused(knob.switch)
         if why:
             left.append((knob.key, why))
         else:
@@ -182,9 +183,7 @@ def _flag_knobs() -> list[Knob]:
 def _with_autofuse(found: list[Knob], setting: SwitchSetting, suspect: bool
                    ) -> list[Knob]:
     """Put AutoFuse's finer switches before the one that stops all of it."""
-    text = {value.switch.name: value.value for value in setting.values
-                if value.switch.family == AUTOFUSE}
-    config = read_config(text.get(FLAGS, ""), text.get(DFX_FLAGS, ""))
+    config = _autofuse(setting)
     if not config.enabled:
         return found
     group = 0 if suspect else 1
@@ -197,7 +196,14 @@ def _with_autofuse(found: list[Knob], setting: SwitchSetting, suspect: bool
     return [*(knob for knob in found if knob not in own), *mine]
 
 
-def _stays(switch: Switch, setting: SwitchSetting) -> str:
+def _autofuse(setting: SwitchSetting) -> AutofuseConfig:
+    text = {value.switch.name: value.value for value in setting.values
+            if value.switch.family == AUTOFUSE}
+    return read_config(text.get(FLAGS, ""), text.get(DFX_FLAGS, ""))
+
+
+def idle(switch: Switch, setting: SwitchSetting) -> str:
+    """Return why a switch cannot be turned off, or would do nothing, "" if neither."""
     if switch in setting.off:
         return "off already"
     if switch.family in ("ge", "graph_fusion", "ub_fusion") and (
@@ -206,7 +212,30 @@ def _stays(switch: Switch, setting: SwitchSetting) -> str:
     if switch.family == xla_flags.FLAG and any(
             value.switch == switch for value in setting.values):
         return "given a value already"
-    return ""
+    return _idle_entry(switch.name, setting) if _is_entry(switch) else ""
+
+
+def _idle_entry(name: str, setting: SwitchSetting) -> str:
+    config = _autofuse(setting)
+    kind = name.partition("=")[2]
+    if not config.enabled:
+        return ("it acts on AutoFuse, which is off; open it with "
+                "--autofuse-flags='--enable_autofuse=true'")
+    if kind and kind not in config.passes:
+        return f"AUTOFUSE_FLAGS does not switch {kind} on: nothing to take out"
+    return "" if kind or config.max_fusion_size else "it is 0 already"
+
+
+def entry(name: str) -> Switch:
+    """Return the entry of AUTOFUSE_FLAGS that a name means.
+
+    Raises:
+        UnknownNameError: it is none that can be searched.
+    """
+    known = (FUSION_SIZE, *(f"{ENABLE_PASS}={kind}" for kind in PASSES))
+    if name not in known:
+        raise UnknownNameError("entry of AUTOFUSE_FLAGS to search", name, known)
+    return Switch(AUTOFUSE, name)
 
 
 def precision_class(switch: Switch) -> str:

@@ -22,7 +22,12 @@ from ge_harness.backends.table import BACKENDS
 from ge_harness.bisect.goal import Goal, Result, reached
 from ge_harness.bisect.knobs import Knob, Pool, apply, pool
 from ge_harness.bisect.trials import Answer
-from ge_harness.errors import SwitchError, UnavailableError, UsageError
+from ge_harness.errors import (
+    SwitchError,
+    UnavailableError,
+    UnknownNameError,
+    UsageError,
+)
 from ge_harness.experiment import execute, finished
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
@@ -34,6 +39,7 @@ from ge_harness.worker import launch
 # A first run that fails in one of these ways says that nothing can be searched here.
 _NOT_HERE = (FailureKind.UNAVAILABLE, FailureKind.NOT_OFFLOADED)
 _BAD_SWITCH = (FailureKind.INVALID_SWITCH, FailureKind.UNKNOWN_SWITCH)
+_OF_TYPE = "type:"
 _NO_COMPUTATION = frozenset((
     "Const", "Placeholder", "PlaceholderWithDefault", "NoOp", "Identity", "IdentityN"))
 Outcomes = Mapping[str, Result]
@@ -45,6 +51,7 @@ class BackendOracle:
     Attributes:
         backend: the backend.
         case: the graph and its inputs.
+        warnings: what the backend says of the setting before a run.
         sides: base line(s) and, where the goal needs it, the reference.
     """
 
@@ -62,6 +69,8 @@ class BackendOracle:
         self.found = probe.reason
         self.case: Case = execute.make_case(options, folder)
         self._requests = execute.requests_of(options, self.case)
+        announced = self.backend.announce(self.request(()))
+        self.warnings: tuple[str, ...] = announced.warnings
         self.sides = self._run_sides()
 
     @property
@@ -98,11 +107,12 @@ class BackendOracle:
 
         Raises:
             UnavailableError: the first trial finds that nothing runs here.
-            SwitchError: the setting itself is refused.
+            SwitchError: the setting itself is refused, or the compiler has no switch
+                of such a name.
         """
         outcome = launch.launch([self.request(off)], self._folder.jobs_dir)[0]
         if isinstance(outcome, RunFailure):
-            if not off:
+            if not off or outcome.kind is FailureKind.UNKNOWN_SWITCH:
                 _refuse(outcome)
             agrees, why = reached(self._goal, {**self.sides, "candidate": outcome},
                                   self.baseline, load)
@@ -143,6 +153,24 @@ class BackendOracle:
         except (SwitchError, UsageError) as error:
             return str(error)
         return ""
+
+    def check_operators(self, named: Pool, folder: Path) -> None:
+        """Refuse an operator that the graph does not have.
+
+        Args:
+            named: switches that a user named.
+            folder: job folder of the run with nothing switched off.
+
+        Raises:
+            UnknownNameError: neither the graph nor a fused kernel has it.
+        """
+        known = {node.name for node in graphdef.read(self.case.graph_path).nodes}
+        known.update(_fused(folder / "dumps"))
+        for knob in named.knobs:
+            name = knob.switch.name
+            if knob.switch.family == "node" and name not in known and (
+                    not name.startswith(_OF_TYPE)):
+                raise UnknownNameError("operator of this graph", name, known)
 
     def passes(self, active: tuple[ActivePass, ...]) -> Pool:
         """Return the passes and flags to search."""

@@ -11,7 +11,7 @@ import pytest
 from ge_harness.backends.emulator.backend import EmulatorBackend
 from ge_harness.backends.reference import ReferenceBackend
 from ge_harness.bisect import driver, oracle
-from ge_harness.errors import SwitchError
+from ge_harness.errors import SwitchError, UnknownNameError
 from ge_harness.experiment import execute
 from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
@@ -57,7 +57,7 @@ def bisect(tmp_path, monkeypatch):
         monkeypatch.setattr(
             execute, "make_case",
             lambda options, folder: case_of(definition, tmp_path / "case"))
-        values = {"autofuse_flags": flags}
+        values = {"autofuse_flags": flags, "opt_level": more.pop("level", "")}
         off = more.pop("off", ())
         options = RunOptions(
             "graph", "emulator", baselines=more.pop("baselines", ("nodewise",)),
@@ -137,6 +137,20 @@ def test_named_switches_that_do_not_help_leave_the_difference(bisect):
     assert found.verdict is BisectVerdict.NOTHING_RESTORES
     assert len(found.runs) == 4  # every combination
     assert "every combination" in found.why
+
+
+def test_an_operator_that_the_graph_lacks_is_refused(bisect):
+    with pytest.raises(UnknownNameError, match="operator of this graph named 'zz'"):
+        bisect(cases.mul_add_relu(), passes=("node:zz",))
+    found = bisect(cases.mul_add_relu(), passes=("node:z", "node:s", "node:m"),
+                   name="again")
+    assert found.verdict is BisectVerdict.PROVED
+
+
+def test_what_keeps_autofuse_from_fusing_is_said(bisect):
+    found = bisect(cases.mul_add_relu(), level="O1")
+    assert found.verdict is BisectVerdict.AGREES_ALREADY
+    assert [note for note in found.notes if "AutoFuse will fuse nothing" in note]
 
 
 def test_a_finished_bisection_is_read_and_not_run_again(bisect, monkeypatch):

@@ -50,8 +50,9 @@ def _version():
     (("softmax", "--backend=emulator", "--goal=better"), 2, "expected bits, ulp:N"),
     (("softmax", "--backend=emulator", "--goal=standard:nosuch"), 2, "nosuch"),
     (("softmxa", "--backend=emulator"), 2, "softmax"),
-    (("--command=true", "--backend=ge", "--pass=NoSuchPass"), 0, ""),
-    (("--command=false", "--backend=ge", "--pass=AddNPas"), 2, "AddNPass"),
+    (("--command=true", "--goal=ulp:1"), 2, "--goal goes with a subgraph"),
+    (("--command=true", "--dtype=float16"), 2, "--dtype goes with a subgraph"),
+    (("--command=true", "--ensemble"), 2, "--ensemble goes with a subgraph"),
     (("--command=false", "--backend=ge", "--granularity=op"), 2, "--pass=node:NAME"),
     (("--command=/nosuch",), 2, "cannot start"),
 ])
@@ -63,6 +64,42 @@ def test_bad_usage_has_its_status_and_one_line(words, status, text, tmp_path, ca
     assert text in err
     assert "Traceback" not in err + out
     assert len(err.strip().splitlines()) <= 3
+
+
+@pytest.mark.parametrize(("words", "text"), [
+    (("--pass=NoSuchPass",), "no pass of GE named 'NoSuchPass'"),
+    (("--pass=AddNPas",), "Did you mean 'AddNPass'?"),
+    (("--pass=CastRemovePass",), "autofuse:CastRemovePass, ge:CastRemovePass"),
+    (("--pass=InferShapePass",), "a compile needs it"),
+    (("--pass=AddNPass", "--disable-pass=AddNPass"), "off already"),
+    (("--pass=autofuse:--max_fusion_sise", GATE), "Did you mean '--max_fusion_size'?"),
+    (("--pass=autofuse:--max_fusion_size",), "AutoFuse, which is off"),
+    (("--pass=node:Add",), "AutoFuse, which is off"),
+    (("--pass=node:", GATE), "a name is one line"),
+    (("--pass=autofuse:--max_fusion_size", f"{GATE};--max_fusion_size=0"),
+     "0 already"),
+    (("--pass=autofuse:--autofuse_enable_pass=reduce", GATE), "nothing to take out"),
+    (("--backend=xla", "--pass=xla_flag:xla_cpu_enable_fast_math",
+      "--xla-flags=--xla_cpu_enable_fast_math=true"), "given a value already"),
+])
+def test_a_switch_that_would_do_nothing_is_refused_before_anything_runs(
+        words, text, tmp_path, capsys):
+    ran = tmp_path / "ran"
+    arguments = main._parse(["ge_harness", "bisect", f"--command=touch {ran}", *words,
+                             f"--out={tmp_path / 'out'}"])
+    assert main._guarded(arguments) == 2
+    out, err = capsys.readouterr()
+    assert text in err
+    assert not out
+    assert not ran.exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pass_of_xla_that_may_be_misspelt_is_named(tmp_path, capsys):
+    arguments = main._parse(["ge_harness", "bisect", "--command=false", "--backend=xla",
+                             "--pass=fuson", f"--out={tmp_path / 'out'}"])
+    assert main._guarded(arguments) == 1
+    assert "did you mean 'fusion'?" in capsys.readouterr()[0]
 
 
 def test_a_command_is_searched_and_the_answer_can_be_typed(tmp_path):
