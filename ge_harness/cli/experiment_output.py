@@ -39,7 +39,7 @@ def answer(args: argparse.Namespace, folder: RunFolder,
         lines = [f"not run: {printable(line)}" for line in skipped]
         console.answer("\n".join([experiment_text.text(reports), *lines]))
     store.write_all(folder, reports, skipped)
-    (console.note if args.json else console.answer)(page(folder, reports, skipped))
+    (console.note if args.json else console.answer)(page(folder, skipped))
     found = {_STATUS[report["verdict"]] for report in reports}
     lacking = {status for _, status in missed}
     if args.source == "all" and reports:
@@ -51,11 +51,14 @@ def answer(args: argparse.Namespace, folder: RunFolder,
     return next((status for status in _WORST if status in found), exit_codes.OK)
 
 
-def page(folder: RunFolder, reports: Sequence[dict[str, Any]], skipped: Sequence[str]
-         ) -> str:
-    """Write report.html and say where it is, or why there is none."""
+def page(folder: RunFolder, skipped: Sequence[str]) -> str:
+    """Write report.html of all that the folder holds, as `report` would.
+
+    Returns:
+        where it is, or why there is none.
+    """
     try:
-        text = experiment_html.render(reports, skipped)
+        text = experiment_html.render(store.read_all(folder.path), skipped)
     except HarnessError as error:
         return f"no {REPORT_FILE}: {error}\nfolder: {folder.path}"
     return f"report: {folder.write(REPORT_FILE, text)}"

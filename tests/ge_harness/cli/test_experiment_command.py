@@ -12,6 +12,7 @@ from ge_harness.cli import (
 )
 from ge_harness.errors import UsageError
 from ge_harness.experiment.store import RunFolder
+from ge_harness.records import serialize
 
 
 def _args(*words):
@@ -83,3 +84,16 @@ def test_the_exit_status_tells_the_worst_of_what_ran_and_what_did_not(
     assert experiment_output.answer(
         args, RunFolder(tmp_path), [{"verdict": each} for each in verdicts],
         [("a part", each) for each in missed]) == status
+
+
+def test_the_page_of_a_resumed_call_shows_the_other_backends_too(
+        tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(experiment_output.experiment_html, "render",
+                        lambda reports, skipped: seen.extend(reports) or "page")
+    folder = RunFolder(tmp_path)
+    for name in ("xla", "emulator"):
+        folder.write(f"experiment-{name}.json", serialize.dumps(
+            "experiment", {"backend": {"name": name}}))
+    assert "report.html" in experiment_output.page(folder, [])
+    assert [each["backend"]["name"] for each in seen] == ["emulator", "xla"]
