@@ -293,16 +293,13 @@ def test_a_tensor_larger_than_memory_is_mapped(tmp_path):
     assert found.array[count - 1] == 0
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (1 << 40, 1 << 40, 1 << 40), (1,) * 40])
-def test_part_of_a_tensor_is_no_tensor(tmp_path, shape):
-    for count in (0, 2):
-        part = item(np.zeros(count, np.float32), shape=shape)
-        dump = data_dump.read(write(tmp_path / "x", pack([part])))
-        if count < np.prod(shape, dtype=object):
-            with pytest.raises(DumpError, match=f"{4 * count} bytes of FLOAT"):
-                data_dump.load(dump, dump.items[0])
-        else:
-            assert data_dump.load(dump, dump.items[0]).array.shape == (2,)
+@pytest.mark.parametrize("held", [0, 2])
+@pytest.mark.parametrize("shape", [(3, 4), (1 << 40, 1 << 40, 1 << 40), (3,) * 40])
+def test_part_of_a_tensor_is_no_tensor(tmp_path, shape, held):
+    part = item(np.zeros(held, np.float32), shape=shape)
+    dump = data_dump.read(write(tmp_path / "x", pack([part])))
+    with pytest.raises(DumpError, match=f"{4 * held} bytes of FLOAT"):
+        data_dump.load(dump, dump.items[0])
 
 
 @pytest.mark.parametrize("shape", [(0, 1 << 61, 1 << 61), ((1 << 62) - 1, 0, 8)])
