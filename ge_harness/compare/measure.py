@@ -62,6 +62,7 @@ class Measured:
         return np.asarray(self.valid & self.nonzero)
 
 
+@np.errstate(invalid="ignore")  # old NumPy warns of comparing signaling NaN
 def measure(side: np.ndarray, dtype: str, other: np.ndarray, other_dtype: str, *,
             as_distance: bool) -> Measured:
     """Measure one chunk of a tensor against another.
@@ -124,6 +125,7 @@ def real_ulp(gap: np.ndarray, reference: np.ndarray, form: FloatFormat) -> np.nd
         return np.asarray(np.ldexp(gap, form.precision - 1 - binade))
 
 
+@np.errstate(invalid="ignore")
 def kinds_of(values: np.ndarray) -> np.ndarray | None:
     """Return [n] indices into `KINDS`; None where every value is finite."""
     finite = np.isfinite(values)

@@ -111,6 +111,13 @@ def test_a_boolean_of_another_byte_is_not_equal():
     assert (found.worst[0].a_bits, found.worst[0].b_bits) == ("0x02", "0x01")
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_signaling_nan_is_compared_without_a_warning():
+    odd = np.frombuffer(b"\1\0\0\0\0\0\xf0\x7f" * 2, np.float64)
+    assert compare_tensor("t", odd, np.array([1.0, 2.0])).nonfinite.changed == 2
+    assert compare_tensor("t", np.array([1.0, 2.0]), odd).nonfinite.changed == 2
+
+
 # Case F12: what a cosine hides, and what it cries about.
 def test_a_thousand_values_one_ulp_apart_differ_although_the_cosine_prints_one():
     x = np.random.RandomState(0).rand(1000).astype(F4) + F4(1)
