@@ -20,6 +20,7 @@ from ge_harness.records.bisection import BisectRun
 from ge_harness.records.switch import ActivePass
 
 ASKED_FILE = "bisect_asked.json"
+ANSWER_FILE = "bisect.json"
 DIR = "trials"
 
 
@@ -121,6 +122,28 @@ class Trials:
         RunFolder(self._dir).write(f"{number:04d}.json", serialize.dumps(
             "trial", {"run": run, "answer": answer}))
         return done
+
+
+def is_bisection(path: Path) -> bool:
+    """Say whether a folder is one of a bisection, finished or not."""
+    return any((path / name).is_file() for name in (ASKED_FILE, ANSWER_FILE))
+
+
+def read_answer(path: Path) -> dict[str, Any]:
+    """Return the document of a finished bisection.
+
+    Raises:
+        UsageError: there is none, or it is not one of ours.
+    """
+    file = path / ANSWER_FILE
+    if not file.is_file():
+        raise UsageError(f"{file}: not there, so this bisection has not ended; bisect "
+                         f"--resume={path} with its options goes on with it")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: cannot read a bisection: {error}") from error
+    return serialize.loads("bisect", text, file)
 
 
 def _claim(folder: RunFolder, asked: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ge_harness.bisect import driver
+from ge_harness.bisect.trials import ANSWER_FILE
 from ge_harness.cli import bisect_arguments, console, exit_codes
 from ge_harness.errors import HarnessError, UnavailableError
 from ge_harness.experiment.store import REPORT_FILE, RunFolder
@@ -13,7 +14,6 @@ from ge_harness.records.bisection import BisectRun
 from ge_harness.report import bisect_html, bisect_text
 from graphs.errors import GraphError
 
-_FILE = "bisect.json"
 _STATUS = {
     "proved": exit_codes.OK, "agrees_already": exit_codes.OK,
     "nothing_restores": exit_codes.DIFFERS, "not_proved": exit_codes.UNDECIDED,
@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
     status = _STATUS[document["verdict"]]
     where = f"folder: {folder.path}"
     try:
-        folder.write(_FILE, serialize.dumps("bisect", document))
-        where = f"report: {folder.write(REPORT_FILE, bisect_html.render(document))}"
+        folder.write(ANSWER_FILE, serialize.dumps("bisect", document))
+        where = f"report: {folder.write(REPORT_FILE, bisect_html.render([document]))}"
     except HarnessError as error:
         console.note(str(error))
         if not isinstance(error, UnavailableError):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ge_harness.cli import main
 from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import store
 from ge_harness.records import serialize
@@ -56,6 +57,40 @@ def test_runs_and_experiments_are_not_mixed(tmp_path):
     status, _, error = console("report", folder, tmp_path / "run")
     assert status == 2
     assert "reported apart" in error
+
+
+def _bisected(path: Path, name: str) -> Path:
+    arguments = main._parse(["ge_harness", "bisect", f"--command={name}",
+                             "--pass=AddNPass", f"--out={path}"])
+    main._guarded(arguments)
+    return path
+
+
+def test_the_report_of_a_bisection_is_built_again(tmp_path):
+    folder = _bisected(tmp_path / "one", "false")
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    (folder / "report.html").unlink()
+    assert console("report", folder)[0] == 0
+    assert (folder / "report.html").read_text(encoding="utf-8") == page
+    other = _bisected(tmp_path / "two", "true")
+    status, out, _ = console("report", folder, other, "--json")
+    assert (status, json.loads(out)["runs"]) == (0, 2)
+    both = (folder / "report.html").read_text(encoding="utf-8")
+    assert "NOTHING RESTORES: " in both
+    assert "AGREES ALREADY: " in both
+
+
+def test_a_bisection_is_not_mixed_with_others_nor_read_before_it_has_ended(tmp_path):
+    folder = _bisected(tmp_path / "one", "false")
+    status, _, error = console("report", _folder(tmp_path / "all"), folder)
+    assert (status, "reported apart" in error) == (2, True)
+    (folder / "bisect.json").write_text('{"schema": "ge_harness/bisect/1"}')
+    status, _, error = console("report", folder)
+    assert (status, "bisect.json: damaged" in error) == (2, True)
+    (folder / "bisect.json").unlink()
+    status, _, error = console("report", folder)
+    assert (status, "--resume=" in error) == (2, True)
+    assert "Traceback" not in error
 
 
 def test_a_folder_with_nothing_in_it_is_refused(tmp_path):

@@ -68,9 +68,9 @@ def test_a_line_of_progress_names_a_few_switches_and_why_a_run_failed():
 
 def test_the_page_escapes_every_text_and_is_labelled():
     pytest.importorskip("jinja2")
-    page = bisect_html.render(document())
+    page = bisect_html.render([document()])
     assert "<script" not in page
     assert "\x1b" not in page
     assert "Emulated: every figure" in page
-    assert "Emulated: every figure" not in bisect_html.render(document(False))
+    assert "Emulated: every figure" not in bisect_html.render([document(False)])
     assert "http" not in page.replace("http-equiv", "")
