@@ -21,7 +21,7 @@ def render(documents: Sequence[Mapping[str, Any]]) -> str:
     environment = page.environment(_LONGEST_TEXT)
     return str(environment.get_template("bisect.html").render(
         parts=[_part(each) for each in documents], states=bisect_text.STATES,
-        lines=_lines))
+        only=bisect_text.ONLY, lines=_lines))
 
 
 def _part(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,8 @@ FILES = (
     ("xla_flags", "XLA_FLAGS"), ("session_config", "lines for the session"),
 )
 _SHOWN_SWITCHES = 6
+ONLY = ("with everything else off and one of these on it differs: every set that "
+        "agrees has them all, unless switching a pass off makes a difference itself")
 
 
 def bisect_text(document: Mapping[str, Any]) -> str:
@@ -68,9 +70,11 @@ def _culprits(document: Mapping[str, Any]) -> str:
 
 def _proof(document: Mapping[str, Any]) -> str:
     proof = document["proof"]
-    count = (f"{proof['runs']} runs ({proof['search_runs']} to find the set, "
-             f"{proof['proof_runs']} more to prove it; without a hint no search can "
-             f"do with fewer than {proof['lower_bound']} on the average)")
+    others = proof["runs"] - proof["search_runs"] - proof["proof_runs"]
+    count = (f"{proof['runs']} runs: {proof['search_runs']} to find the set, "
+             f"{proof['proof_runs']} more to prove it, {others} to look for other sets "
+             "(to find and prove it without a hint takes no fewer than "
+             f"{proof['lower_bound']} on the average)")
     if not document["minimal"]:
         return f"{proof['runs']} runs"
     lines = ["with exactly this off: " + STATES[proof["with_minimal_off"]]]
@@ -78,8 +82,7 @@ def _proof(document: Mapping[str, Any]) -> str:
         state = STATES[each["agrees_with_it_on"]] if each["tried"] else "not tried"
         lines.append(printable(f"with {each['kind']}:{each['name']} left on: {state}"))
     if proof["only_set"]:
-        lines.append("every other set that agrees has these too: with everything else "
-                     "off and one of them on it differs")
+        lines.append(ONLY)
     if proof["error_probability"]:
         lines.append("chance that a verdict is wrong: at most "
                      f"{proof['error_probability']:.2g}")

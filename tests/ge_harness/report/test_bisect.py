@@ -33,7 +33,7 @@ def document(emulated=True):
         (Culprit("node", EVIL, "mixed", "skip file"),),
         ((Culprit("ge", "AutoFusePass", "mixed", "switch"),
           Culprit("ge", "CastRemovePass", "upcast", "switch")),),
-        BisectProof(True, (NeededMember("node", EVIL, False, True),), True, 3, 3, 0, 2,
+        BisectProof(True, (NeededMember("node", EVIL, False, True),), True, 6, 3, 1, 2,
                     0.003),
         BisectFiles(skip_node_names_cfg=BisectFile("/x/skip.cfg", f"[A]\n{EVIL}\n")),
         (Reproduction(f"run {EVIL}", True, "the set is off"),), ("node:b",), {}, 9,
@@ -47,7 +47,9 @@ def test_the_first_line_is_the_verdict_and_says_that_it_is_emulated():
     for part in ("with exactly this off: agrees", "left on: differs",
                  "instead: ge:AutoFusePass and ge:CastRemovePass", "/x/skip.cfg",
                  "the set is off: agrees", "note: a note", "at most 0.003",
-                 "every other set", "undecided"):
+                 "unless switching a pass off makes a difference itself",
+                 "6 runs: 3 to find the set, 1 more to prove it, 2 to look for other",
+                 "undecided"):
         assert part in text, part
 
 
@@ -72,5 +74,6 @@ def test_the_page_escapes_every_text_and_is_labelled():
     assert "<script" not in page
     assert "\x1b" not in page
     assert "Emulated: every figure" in page
+    assert "unless switching a pass off makes a difference itself" in page
     assert "Emulated: every figure" not in bisect_html.render([document(False)])
     assert "http" not in page.replace("http-equiv", "")
