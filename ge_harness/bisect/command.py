@@ -94,7 +94,8 @@ class CommandOracle:
         """Leave a script that repeats the trial."""
         names = sorted(name for name in variables if name in _OWN
                        or name in (TRIAL_DIR, OFF, *PATHS.values()))
-        lines = [f"unset {' '.join(_OWN)}"]
+        lines = [f"cd {shlex.quote(str(Path.cwd()))} || exit",
+                 f"unset {' '.join(_OWN)}"]
         lines += [f"export {name}={shlex.quote(variables[name])}" for name in names]
         lines.append("exec " + " ".join(shlex.quote(word) for word in self._words))
         (folder / SCRIPT).write_text("\n".join((*lines, "")), encoding="utf-8",

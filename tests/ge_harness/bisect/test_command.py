@@ -75,6 +75,20 @@ def test_a_trial_can_be_repeated_by_the_script_it_leaves(script, tmp_path):
     assert {each.agrees for each in found.reproduce} == {True, False}
 
 
+def test_the_script_of_a_trial_runs_where_the_command_ran(tmp_path, monkeypatch):
+    here = tmp_path / "a place"
+    here.mkdir()
+    (here / "check.sh").write_text('case "$GE_HARNESS_OFF" in *AddN*) exit 0; esac\n'
+                                   "exit 1\n")
+    monkeypatch.chdir(here)
+    found = bisect("sh check.sh", tmp_path / "out", ("ge:AddNPass",),
+                   environ={"PATH": "/usr/bin:/bin"})
+    assert found.verdict is BisectVerdict.PROVED
+    for each in found.reproduce:
+        status = subprocess.run(each.command, shell=True, cwd="/").returncode
+        assert status == (0 if each.agrees else 1)
+
+
 def test_the_command_is_told_where_its_files_are(script, tmp_path):
     command = script(
         "place = os.environ['GE_HARNESS_TRIAL_DIR']\n"
