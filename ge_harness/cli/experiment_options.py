@@ -7,6 +7,7 @@ that only says how much to run is named and left out.
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Sequence
 
 from ge_harness.cli import console
@@ -46,6 +47,11 @@ def check(args: argparse.Namespace, ids: Sequence[str]) -> None:
     if len(args.subgraph) > 1 and "A" in ids:
         raise UsageError("--subgraph: A takes one subgraph, found "
                          f"{len(args.subgraph)}; a call each, or --plan")
+    stems = [Path(source).stem for source in args.subgraph]
+    if "B" in ids and len(set(stems)) < len(stems):
+        twice = next(stem for stem in stems if stems.count(stem) > 1)
+        raise UsageError(f"--subgraph: two are called {twice!r}, and B tells its chains "
+                         "apart by name; a call each, or --plan")
 
 
 def check_plan(args: argparse.Namespace, given: Sequence[str]) -> None:

@@ -26,7 +26,8 @@ def _args(*words):
     ("B", "--variant=gelu=erf"), ("C1", "--subgraph=softmax"), ("D", "--corpus=a.txt"),
     ("B", "--steps=5"), ("C2", "--baseline=eager"), ("A", "--fetch=y:0"),
     ("A", "--explain"), ("A", "--collect"), ("A", "--feed=x:0"),
-    ("A", "--subgraph=softmax", "--subgraph=layernorm")], ids=" ".join)
+    ("A", "--subgraph=softmax", "--subgraph=layernorm"),
+    ("B", "--subgraph=a/same.py", "--subgraph=b/same.py")], ids=" ".join)
 def test_an_option_that_nothing_asked_for_takes_is_refused(words):
     args = _args(*words)
     with pytest.raises(UsageError, match=words[1].split("=")[0]):
