@@ -44,6 +44,7 @@ class PairTally(SideTally):
         self._buckets = np.zeros(len(_LABELS), dtype=np.int64)
         self._dot = {name: BlockSum() for name in ("ab", "aa", "bb")}
 
+    @np.errstate(invalid="ignore")  # old NumPy warns of comparing signaling NaN
     def add(self, start: int, side: np.ndarray, other: np.ndarray) -> Measured:
         """Take the next chunk of the first pass and return its errors."""
         found = super().add(start, side, other)
