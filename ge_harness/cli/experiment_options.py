@@ -50,8 +50,8 @@ def check(args: argparse.Namespace, ids: Sequence[str]) -> None:
     stems = [Path(source).stem for source in args.subgraph]
     if "B" in ids and len(set(stems)) < len(stems):
         twice = next(stem for stem in stems if stems.count(stem) > 1)
-        raise UsageError(f"--subgraph: two are called {twice!r}, and B tells its chains "
-                         "apart by name; a call each, or --plan")
+        raise UsageError(f"--subgraph: two are called {twice!r}, and B tells its "
+                         "chains apart by name; a call each, or --plan")
 
 
 def check_plan(args: argparse.Namespace, given: Sequence[str]) -> None:
