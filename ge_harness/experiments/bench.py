@@ -100,6 +100,11 @@ class Bench:
             raise UnavailableError(
                 f"backend {self.options.backend!r} is not usable here: {probe.reason}")
 
+    def named(self) -> str:
+        """Return the backend's name, with the mark of a model."""
+        _, emulated = self._backend.describe(self._environment)
+        return self.options.backend + (" (EMULATED)" if emulated else "")
+
     def switches(self) -> frozenset[Switch]:
         """Return what the candidate's compiler can switch off."""
         return frozenset(self._backend.switches())

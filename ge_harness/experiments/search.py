@@ -215,7 +215,7 @@ def _example(bench: Bench, find: Find, reach: str) -> CounterexampleRecord:
     recipe, pair = find.trial.recipe, find.pair
     dtypes = {port.spec.name: port.spec.dtype for port in _ports(bench, small)}
     doc = CASE_DOC.format(
-        backend=bench.options.backend, chain=Path(small.chain).stem,
+        backend=bench.named(), chain=Path(small.chain).stem,
         recipe=recipe.name, fused=small.fused, eager=small.eager)
     path = case_file.write(bench.folder, small.spec, small.arrays, dtypes, doc)
     ranges = "; ".join(f"{name} from {low:.4g} to {high:.4g}"

@@ -28,7 +28,7 @@ def render(reports: Sequence[Mapping[str, Any]], skipped: Sequence[str] = ()) ->
     """
     environment = page.environment(_LONGEST_TEXT)
     environment.globals.update(
-        figure=lambda item: page.markup(figure(item)),
+        figure=lambda item, emulated: page.markup(figure(item, emulated=emulated)),
         cell=lambda value: plain.number(experiment_text.cell(value)),
         plots=_can_plot(), extra=page.EXTRA)
     columns, rows = experiment_text.side_by_side(reports, "claim")
@@ -37,10 +37,15 @@ def render(reports: Sequence[Mapping[str, Any]], skipped: Sequence[str] = ()) ->
         columns=columns, rows=rows, skipped=list(skipped)))
 
 
-def figure(item: Mapping[str, Any]) -> str:
+def figure(item: Mapping[str, Any], *, emulated: bool = False) -> str:
     """Return a figure as the address of an image inside the page, "" without plots.
 
     As an image its text can run nothing, whatever names it holds.
+
+    Args:
+        item: figure of an `experiment` document.
+        emulated: its numbers come from a model; the image says so wherever it is
+            copied to.
     """
     if not _can_plot():
         return ""
@@ -54,7 +59,8 @@ def figure(item: Mapping[str, Any]) -> str:
     _draw(axes, item)
     axes.set_xlabel(_text(item["x_label"]))
     axes.set_ylabel(_text(item["y_label"]))
-    axes.set_title(_text(item["title"]), fontsize=9)
+    axes.set_title(("EMULATED: " if emulated else "") + _text(item["title"]),
+                   fontsize=9)
     if len(item["series"]) > 1:
         axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
     axes.grid(True, alpha=0.3)

@@ -106,3 +106,8 @@ def test_a_run_of_another_numpy_is_not_taken_over(tmp_path):
     file.write_text(json.dumps(document), encoding="utf-8")
     again, _ = _outputs(tmp_path / "out", spec, x=ones)
     assert again.output_paths != outcome.output_paths
+
+
+def test_the_model_is_marked_wherever_its_name_is_written(tmp_path):
+    assert bench(tmp_path / "a", "emulator").named() == "emulator (EMULATED)"
+    assert bench(tmp_path / "b", "xla").named() == "xla"

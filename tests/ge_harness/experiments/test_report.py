@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from ge_harness.records import serialize
@@ -58,6 +60,16 @@ def test_figures_are_drawn_where_matplotlib_is(monkeypatch):
     monkeypatch.undo()
     pytest.importorskip("matplotlib")
     assert experiment_html.render(plain).count("data:image/svg+xml;base64,") == 2
+
+
+def test_the_image_of_a_model_says_so_itself_wherever_it_is_copied_to():
+    pytest.importorskip("matplotlib")
+    item = serialize.to_plain(report())["figures"][0]
+    head = "data:image/svg+xml;base64,"
+    drawn = {emulated: base64.b64decode(experiment_html.figure(
+        item, emulated=emulated)[len(head):]) for emulated in (True, False)}
+    assert b"EMULATED: f" in drawn[True]
+    assert b"EMULATED" not in drawn[False]
 
 
 def test_the_text_has_verdict_evidence_and_no_control_characters():
