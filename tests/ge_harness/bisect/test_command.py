@@ -30,7 +30,7 @@ def script(tmp_path):
                         ".split(',')))\n"
                         f"with open({str(tmp_path / 'calls')!r}, 'a') as calls:\n"
                         "    calls.write(','.join(sorted(off)) + '\\n')\n" + code)
-        return f"{shlex.quote(sys.executable)} {shlex.quote(str(path))}"
+        return f"{shlex.quote(sys.executable)} -ESs {shlex.quote(str(path))}"
     return make
 
 
