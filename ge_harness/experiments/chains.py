@@ -14,7 +14,7 @@ from typing import Mapping, NamedTuple
 
 import numpy as np
 
-from ge_harness.errors import HarnessError
+from ge_harness.errors import HarnessError, UsageError
 from ge_harness.experiments import bench as benches
 from ge_harness.experiments import mechanism, paired, search, store
 from ge_harness.experiments import statistics as stats
@@ -36,6 +36,7 @@ CLAIM = ("the accumulated error of the fused result is no greater than that of t
          "unfused one (central claim of the consistency note)")
 CHAINS = ("elementwise_chain", "layernorm", "softmax", "matmul_add_layernorm",
           "attention")
+_DTYPES = ("float16", "bfloat16", "float32")
 _SETS, _GUARD = 1000, 8
 _SIDES = ("candidate", *BASES)
 _FIGURE_POINTS = 160
@@ -63,6 +64,7 @@ def run(bench: Bench) -> ExperimentReport:
         sets = bench.options.sets or _SETS
         try:
             case = bench.case(CaseSpec(name, dtype, sets=sets))
+            _check(name, case)
         except HarnessError as error:
             missing[name] = str(error)  # this stack has no kernel for one of its nodes
             if len(missing) == len(names):
@@ -77,6 +79,18 @@ def run(bench: Bench) -> ExperimentReport:
             report, why=f"{report.why}; not run: {', '.join(missing)}",
             limits=(*report.limits, *(f"not run: {why}" for why in missing.values())))
     return bench.report(report)
+
+
+def _check(name: str, case: Case) -> None:
+    """Refuse an output that float64 is no truth for.
+
+    Raises:
+        UsageError: its dtype is not one of the three.
+    """
+    found = case.outputs[0].spec
+    if found.dtype not in _DTYPES:
+        raise UsageError(f"{name}: the first output {found.name!r} is {found.dtype}; B "
+                         f"measures {', '.join(_DTYPES)} against float64")
 
 
 def _requests(bench: Bench, case: Case, name: str, dtype: str, sets: int

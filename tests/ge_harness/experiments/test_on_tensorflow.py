@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ge_harness.backends import tf_loader
+from ge_harness.errors import UsageError
 from ge_harness.experiments import (
     accumulation,
     chains,
@@ -197,3 +198,14 @@ def test_a_chain_that_cannot_be_built_here_is_named_and_left_out(tmp_path):
     assert [row[0] for row in report.table.rows] == ["softmax", "softmax"]
     assert f"not run: {lacking}" in report.why
     assert any("no kernel here" in each for each in report.limits)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int32"])
+def test_b_takes_no_output_that_float64_is_no_truth_for(tmp_path, dtype):
+    own = tmp_path / "own.py"
+    own.write_text(
+        '"""Own graph."""\nfrom graphs.subgraph import Input\n\n'
+        f'INPUTS = (Input("x", (2, 3), "{dtype}"),)\n\n\n'
+        'def build(tf, x):\n    return {"y": x * x + x}\n', encoding="utf-8")
+    with pytest.raises(UsageError, match=f"'y' is {dtype}"):
+        chains.run(bench(tmp_path, sets=2, budget=1, subgraphs=(str(own),)))
