@@ -95,3 +95,9 @@ def test_a_dump_of_the_model_that_was_cut_off_is_no_evidence(tmp_path):
     seen = mechanism.read(_outcome(tmp_path, "emulator"))
     assert not seen.present
     assert "not those that the run wrote" in seen.problem
+
+
+def test_dumps_of_a_training_run_which_takes_no_hashes_are_read(dumped, tmp_path):
+    dumped("multiply.1", "multiply")
+    outcome = _outcome(tmp_path / "multiply.1-multiply")
+    assert mechanism.read(dataclasses.replace(outcome, artifact_hashes=())).present
