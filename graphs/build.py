@@ -68,7 +68,7 @@ def build_graph(tf: Any, source: Source, options: BuildOptions) -> BuiltGraph:
     sketch, asked = _with_feeds(tf, sketch, options, draft.shapes)
     sketch = cut.quiet(tf, cut.settle(sketch, asked))
     sketch = _shaped(sketch, _overrides(sketch, options, draft.shapes))
-    refuse.check_ops(tf, sketch.graph_def)
+    refuse.check_ops(tf, sketch.graph_def, allow_random=options.allow_random)
     graph = _import(tf, sketch.graph_def)
     refuse.check_tensors(graph.get_operations())
     if options.check_kernels:

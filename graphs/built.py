@@ -21,6 +21,8 @@ class BuildOptions:
         feed: tensors that become inputs.
         signature: of a SavedModel; "" for its default.
         check_kernels: refuse nodes without CPU kernel (False for a device's backend).
+        allow_random: let operators through that draw random numbers, which give other
+            bits in every run.
     """
 
     dtype: str = ""
@@ -31,6 +33,7 @@ class BuildOptions:
     feed: tuple[str, ...] = ()
     signature: str = ""
     check_kernels: bool = True
+    allow_random: bool = False
 
 
 @dataclass(frozen=True)

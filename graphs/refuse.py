@@ -27,12 +27,13 @@ _BROKEN = (("FusedBatchNormV3", "bfloat16", "2.6."),)
 _TEXT_READERS = ("Assert",)
 
 
-def check_ops(tf: Any, graph_def: Any) -> None:
+def check_ops(tf: Any, graph_def: Any, *, allow_random: bool = False) -> None:
     """Refuse ops that a subgraph may not hold.
 
     Args:
         tf: tensorflow.compat.v1.
         graph_def: pruned, functions inlined, variables frozen.
+        allow_random: let ops through that draw random numbers.
 
     Raises:
         GraphUnsupportedError: this TensorFlow does not know an op.
@@ -47,7 +48,7 @@ def check_ops(tf: Any, graph_def: Any) -> None:
                 definitions[node.op] = op_def(tf, node.op)
             if definitions[node.op].is_stateful and node.op not in _HARMLESS:
                 kind = "random" if node.op.startswith(_RANDOM) else "stateful"
-        if kind:
+        if kind and not (allow_random and kind == "random"):
             raise GraphError(_message(kind, node, graph_def), subject=node.name)
 
 

@@ -49,6 +49,7 @@ class CaseSpec:
         fetch: tensors to fetch instead of the outputs.
         sets: number of input sets.
         size: "" for the size asked for.
+        allow_random: let operators through that draw random numbers.
     """
 
     source: str
@@ -58,6 +59,7 @@ class CaseSpec:
     fetch: tuple[str, ...] = ()
     sets: int = 1
     size: str = ""
+    allow_random: bool = False
 
 
 class Bench:
@@ -115,14 +117,16 @@ class Bench:
                  spec.size or self.options.size,
                  *(f"{name}={value}" for name, value in spec.variants),
                  *(f"{name}=" + "x".join(map(str, shape))
-                   for name, shape in spec.shapes), *spec.fetch]
+                   for name, shape in spec.shapes), *spec.fetch,
+                 *(("random",) if spec.allow_random else ())]
         root = self.folder.path / "builds" / store.safe("-".join(parts))
         before = finished.built(root)
         if before is not None:
             return before
         return launch.build(spec.source, BuildOptions(
             dtype=spec.dtype, size=spec.size or self.options.size, shapes=spec.shapes,
-            variants=spec.variants, fetch=spec.fetch), root,
+            variants=spec.variants, fetch=spec.fetch,
+            allow_random=spec.allow_random), root,
             timeout_s=self.options.timeout_s)
 
     def case(self, spec: CaseSpec, tag: str = "",

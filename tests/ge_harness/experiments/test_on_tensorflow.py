@@ -23,6 +23,7 @@ from tests.ge_harness.experiments.benches import bench
 
 pytestmark = pytest.mark.tf
 PROMOTING = Path(__file__).with_name("promoting.py")
+DRAWING = Path(__file__).with_name("drawing.py")
 HOLDS, REFUTED = ExperimentVerdict.HOLDS, ExperimentVerdict.REFUTED
 OPEN = ExperimentVerdict.INCONCLUSIVE
 
@@ -45,6 +46,16 @@ def test_without_dumps_the_same_run_is_inconclusive(tmp_path, backend):
     assert after.verdict is OPEN
     assert "no dumps" in after.why
     assert after.table.rows[0][1:4] == (6, 1, 0)
+
+
+@pytest.mark.parametrize("backend", ["xla", "grappler"])
+def test_a_graph_that_draws_random_numbers_is_caught(tmp_path, backend):
+    report = determinism.run(bench(tmp_path, backend, repeat=5,
+                                   subgraphs=(str(DRAWING),)))
+    assert report.verdict is REFUTED
+    assert "run 1 differs first, at y[0, 0], the first of 35 of 35" in report.why
+    assert "draw random numbers: RandomUniform" in report.why
+    assert report.table.rows[0][2] == 5
 
 
 def test_one_instruction_on_both_paths_is_inconclusive_and_says_so(tmp_path):
