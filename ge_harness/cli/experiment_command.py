@@ -120,6 +120,9 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
             progress(f"{name} on {backend}: {report.verdict.value}")
     finally:
         progress.close()
+        if reports and len(reports) + len(skipped) < len(plan):
+            # Cut short, by the user or by a fault: what is finished is not lost.
+            console.note(experiment_output.page(folder, [line for line, _ in skipped]))
     return reports, skipped
 
 

@@ -13,6 +13,7 @@ from ge_harness.cli import (
 from ge_harness.errors import UsageError
 from ge_harness.experiment.store import RunFolder
 from ge_harness.records import serialize
+from tests.ge_harness.experiments.test_report import report
 
 
 def _args(*words):
@@ -98,3 +99,24 @@ def test_the_page_of_a_resumed_call_shows_the_other_backends_too(
             "experiment", {"backend": {"name": name}}))
     assert "report.html" in experiment_output.page(folder, [])
     assert [each["backend"]["name"] for each in seen] == ["emulator", "xla"]
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, RuntimeError])
+def test_a_call_cut_short_keeps_a_page_of_what_is_finished(
+        tmp_path, monkeypatch, capsys, fault):
+    pytest.importorskip("jinja2")
+
+    def load(name):
+        if name == "C1":
+            raise fault
+        return lambda bench: report(id=name)
+
+    monkeypatch.setattr(experiment_command.EXPERIMENTS, "load", load)
+    monkeypatch.setattr(experiment_command, "_ALL", ("A", "C1", "C2"))
+    monkeypatch.setattr(experiment_command.Bench, "probe", lambda bench: None)
+    with pytest.raises(fault):
+        experiment_command.run(_args(
+            "all", "--backend=emulator", f"--out={tmp_path / 'run'}"))
+    assert "report.html" in capsys.readouterr().err
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "A: t, on emulator" in page
