@@ -9,12 +9,12 @@ from typing import Any, Sequence
 from ge_harness.cli import (
     console,
     exit_codes,
+    experiment_arguments,
     experiment_options,
     experiment_output,
     run_arguments,
 )
 from ge_harness.errors import HarnessError, UsageError
-from ge_harness.experiment.options import RunOptions
 from ge_harness.experiment.store import RunFolder
 from ge_harness.experiments import estimate, store, sweep, training_plan
 from ge_harness.experiments.bench import Bench
@@ -23,32 +23,7 @@ from ge_harness.records import serialize
 from graphs.errors import GraphError
 
 _ALL = ("A", "C1", "C2", "C3", "D", "B", "E")
-_FUSE_ALL = ("--enable_autofuse=true;--autofuse_enable_pass=reduce,concat,slice,gather,"
-             "transpose,split")
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
-    parser.add_argument("source", metavar="ID", nargs="?",
-                        choices=(*EXPERIMENTS.names(), "all"),
-                        help="A, B, C1, C2, C3, D, E or all ('list experiments')")
-    run_arguments.add_options(parser)
-    parser.add_argument("--subgraph", action="append", default=[], metavar="NAME|FILE",
-                        help="run this instead of the experiment's own subgraphs "
-                        "(A, B), or beside them (D)")
-    parser.add_argument("--budget", type=run_arguments.positive, default=0, metavar="N",
-                        help="most trials of B's search for counter-examples")
-    parser.add_argument("--corpus", default="", metavar="FILE",
-                        help="text that E trains on (default: source of the standard "
-                        "library)")
-    parser.add_argument("--steps", type=run_arguments.positive, default=0, metavar="N",
-                        help="steps of E (default 1000, 200 in 'all'); its model: "
-                        "--variant=layers=N, width, heads, sequence, batch")
-    parser.add_argument("--plan", default="", metavar="FILE",
-                        help="a grid of experiments, as JSON")
-    parser.add_argument("--yes", action="store_true",
-                        help="go on after the estimate of --size=paper")
-    parser.set_defaults(sets=0, repeat=0)
+add_arguments = experiment_arguments.add_arguments
 
 
 def run(args: argparse.Namespace) -> int:
@@ -78,19 +53,6 @@ def _backends(args: argparse.Namespace) -> tuple[tuple[str, str], ...]:
         args.source = source
 
 
-def _fusing(args: argparse.Namespace, backend: str) -> argparse.Namespace:
-    """Return arguments that have GE fuse where nothing was asked of it.
-
-    AutoFuse is off unless its flags say otherwise, so an experiment on fusion would
-    measure nothing.
-    """
-    asked = (args.opt_level, args.preset, args.autofuse_flags)
-    if backend not in ("ge", "emulator") or any(asked):
-        return args
-    return argparse.Namespace(
-        **{**vars(args), "opt_level": "O3", "autofuse_flags": _FUSE_ALL})
-
-
 def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
              folder: RunFolder
              ) -> tuple[list[dict[str, Any]], list[tuple[str, int]]]:
@@ -100,7 +62,7 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
     try:
         for name, backend, reason in plan:
             try:
-                options = _options(args, name, backend)
+                options = experiment_arguments.options(args, name, backend)
                 bench = Bench(options, store.inner(folder, name),
                               lambda text: progress(text, 0),
                               subgraphs=args.subgraph, budget=args.budget)
@@ -114,7 +76,8 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
                 skipped.append((f"{name} on {backend}: {error}",
                                 getattr(error, "exit_code", exit_codes.USAGE)))
                 continue
-            report = store.with_call(report, reason, _command(options))
+            command = experiment_arguments.command(options)
+            report = store.with_call(report, reason, command)
             store.write(bench.folder, report)
             reports.append(serialize.to_plain(report))
             progress(f"{name} on {backend}: {report.verdict.value}")
@@ -126,20 +89,13 @@ def _run_all(args: argparse.Namespace, plan: list[tuple[str, str, str]],
     return reports, skipped
 
 
-def _options(args: argparse.Namespace, name: str, backend: str) -> RunOptions:
-    if name != "E":
-        return run_arguments.options(_fusing(args, backend), name, backend)
-    options = run_arguments.options(args, name, backend)
-    return training_plan.asked(options, args.corpus, args.steps,
-                               in_all=args.source == "all")
-
-
 def _estimate(args: argparse.Namespace, plan: Sequence[tuple[str, str, str]],
               ids: Sequence[str]) -> None:
     others = [name for name in ids if name != "E"]
     if others:
         console.note(estimate.paper(others, args.dtype or "float16"))
-    runs = [_options(args, name, backend) for name, backend, _ in plan if name == "E"]
+    runs = [experiment_arguments.options(args, name, backend)
+            for name, backend, _ in plan if name == "E"]
     if runs:
         console.note("--size=paper, estimated: " + training_plan.paper_estimate(
             runs[0], (args.sets or training_plan.SEEDS) + len(runs)))
@@ -158,14 +114,3 @@ def _sweep(args: argparse.Namespace) -> int:
     args.source = "all"
     return experiment_output.answer(args, folder, reports, [
         (line, exit_codes.UNDECIDED) for line in skipped])
-
-
-def _command(options: RunOptions) -> str:
-    given = sys.argv[1:]
-    words = [word for word in given if word.startswith("--") and word.split("=")[0] not
-             in ("--out", "--resume", "--backend", "--json") and "=" in word]
-    steps = dict(options.variants).get("steps", "") if options.source == "E" else ""
-    if steps and not any(word.endswith(f"steps={steps}") for word in words):
-        words.append(f"--steps={steps}")
-    return " ".join(["python", "-m", "ge_harness", "experiment", options.source,
-                     f"--backend={options.backend}", *words])
