@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Mapping, NamedTuple
+from typing import Mapping, NamedTuple, Sequence
 
 import numpy as np
 
@@ -302,11 +302,22 @@ def _rule(bench: Bench, outcomes: Outcomes, faults: list[Fault],
 
 
 def _kernels(seen: Mapping[str, Mechanism]) -> ExperimentTable:
-    first, cold = dict(seen[_FIRST].hashes), dict(seen[_COLD].hashes)
+    first, cold = (_by_name(seen[name].hashes) for name in (_FIRST, _COLD))
     rows = tuple((name, value[:16], cold.get(name, "-")[:16],
                   cold.get(name) == value) for name, value in sorted(first.items()))
     return ExperimentTable("kernel and artifact hashes (sha256, first 16 digits)",
                            ("artifact", _FIRST, _COLD, "equal"), rows)
+
+
+def _by_name(hashes: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return artifact -> hash; a name that occurs again gets its number."""
+    found: dict[str, str] = {}
+    for name, value in hashes:
+        number = 1
+        while (name if number == 1 else f"{name} ({number})") in found:
+            number += 1
+        found[name if number == 1 else f"{name} ({number})"] = value
+    return found
 
 
 def _example(bench: Bench, fault: Fault) -> CounterexampleRecord:

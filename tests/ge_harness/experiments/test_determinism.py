@@ -67,3 +67,9 @@ def test_a_failed_side_is_inconclusive(judged):
     report = judged({"*": ["raise", "run", "no"]})
     assert report.verdict is ExperimentVerdict.INCONCLUSIVE
     assert "no" in report.why
+
+
+def test_artifacts_of_one_name_are_all_in_the_table():
+    hashes = (("code.o", "a"), ("code.o", "b"), ("ir.ll", "c"), ("code.o", "d"))
+    assert determinism._by_name(hashes) == {
+        "code.o": "a", "code.o (2)": "b", "code.o (3)": "d", "ir.ll": "c"}
