@@ -127,8 +127,8 @@ def judge(bench: Bench, outcomes: Mapping[str, Outcomes],
     verdict, why = _overall(by_base, found, all(each.ok for each in evidence))
     return ExperimentReport(
         "B", "accumulated error: fused against eager", CLAIM, verdict, why,
-        _method(bench, outcomes, dtype), (*_LIMITS, *_left_out(outcomes)),
-        tuple(evidence),
+        _method(bench, outcomes, dtype),
+        (*_LIMITS, *_left_out(outcomes), *_lost(found)), tuple(evidence),
         ExperimentTable("fused over unfused, ULP errors against float64", (
             "chain", "base line", "same bits", "P99 ratio", "P99 95 % interval",
             "max ratio", "max 95 % interval", "verdict"), tuple(ratios)),
@@ -137,6 +137,15 @@ def judge(bench: Bench, outcomes: Mapping[str, Outcomes],
         artifacts={f"{Path(name).stem} {side}": paths
                    for name, sides in outcomes.items()
                    for side, paths in benches.paths_of(bench.folder, sides).items()})
+
+
+def _lost(found: search.Found) -> tuple[str, ...]:
+    """Say which recipes of the search gave no trial."""
+    if not found.lost:
+        return ()
+    more = f", and {len(found.lost) - 6} others" if len(found.lost) > 6 else ""
+    return (f"{len(found.lost)} recipes of the search gave no trial, because a side "
+            f"failed or the budget was used up: {'; '.join(found.lost[:6])}{more}",)
 
 
 def _errors(rows: list[tuple[object, ...]]) -> ExperimentTable:

@@ -54,11 +54,13 @@ class Found(NamedTuple):
         examples: counter-examples: of each chain one by its errors, and one by elements
             that changed kind.
         fused: how many of them are worse than node by node too.
+        lost: recipes that gave no trial: a side failed, or the budget was used up.
     """
 
     table: ExperimentTable
     examples: tuple[CounterexampleRecord, ...]
     fused: int
+    lost: tuple[str, ...] = ()
 
 
 class Find(NamedTuple):
@@ -78,10 +80,12 @@ def search(bench: Bench, chains: tuple[str, ...], dtype: str) -> Found:
     left = bench.budget or BUDGET
     rows: list[tuple[object, ...]] = []
     examples, fused = [], 0
+    lost: list[str] = []
     for chain in chains:
         trials = _trials(bench, chain, dtype, left)
         trials += _magnitudes(bench, trials, left - len(trials))
         left -= len(trials)
+        lost += _lost(chain, trials)
         checked: dict[str, str] = {}
         finds = _finds(bench, trials, checked)
         rows += [_row(each, checked) for each in trials]
@@ -96,7 +100,14 @@ def search(bench: Bench, chains: tuple[str, ...], dtype: str) -> Found:
             "max ULP fused", "max ULP eager", "kind changed fused",
             "kind changed eager", "same bits as nodewise", "ratio", "looks worse",
             f"on {CONFIRMING_SETS} other sets"), tuple(rows)),
-        tuple(examples), fused)
+        tuple(examples), fused, tuple(lost))
+
+
+def _lost(chain: str, trials: list[Trial]) -> list[str]:
+    tried = {each.recipe.name for each in trials}
+    wide = bool(wide_shapes(chain))
+    return [f"{Path(chain).stem}, {recipe.name}" for recipe in RECIPES
+            if recipe.name not in tried and (wide or not recipe.wide)]
 
 
 def _row(each: Trial, checked: dict[str, str]) -> tuple[object, ...]:
