@@ -1,4 +1,4 @@
-"""Experiments on `ge`, through the stand-in adapter: what a device run would go through.
+"""Experiments on `ge` through the stand-in adapter: the way of a run on a device.
 
 Needs TensorFlow 1.15 or 2.6, the series that have an adapter. Nothing here is GE.
 """
@@ -16,7 +16,8 @@ from tests.standin import drive
 
 _SERIES = tuple(int(part) for part in (tf_loader.installed() or "0").split(".")[:2])
 pytestmark = [pytest.mark.tf, pytest.mark.skipif(
-    _SERIES not in drive.STACKS, reason="an adapter exists for TensorFlow 1.15 and 2.6")]
+    _SERIES not in drive.STACKS,
+    reason="an adapter exists for TensorFlow 1.15 and 2.6")]
 
 
 def _experiment(folder, *words, mode="normal"):
