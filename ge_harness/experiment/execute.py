@@ -69,19 +69,8 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         UsageError: the subgraph, its inputs or an option cannot be used.
         UnavailableError: the backend, or TensorFlow, is not usable here.
     """
-    parse_standard(options.standard)
-    if options.threads > _MOST_THREADS:
-        raise UsageError(f"--threads={options.threads}: expected at most "
-                         f"{_MOST_THREADS}")
     backend = BACKENDS.load(options.backend)()
-    planned = _announce(backend, options, _NO_CASE)
-    for warning in planned.warnings:
-        say(warning)
-    probe = backend.probe()
-    if not probe.usable:
-        raise UnavailableError(f"backend {options.backend!r} is not usable here: "
-                               f"{probe.reason}; 'doctor --backend={options.backend}' "
-                               "says more")
+    planned, found = _ready(backend, options, say)
     case = make_case(options, folder)
     progress(f"{options.source}: built")
     # Some of it shows only once the graph is there.
@@ -99,8 +88,7 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         progress(f"{options.source}: bits {explained.status}")
     label, emulated = backend.describe(_environment(outcomes["candidate"]))
     line = BackendLine(options.backend, label,
-                       f"{reason}; {probe.reason}" if reason else probe.reason,
-                       emulated)
+                       f"{reason}; {found}" if reason else found, emulated)
     return RunReport(
         subgraph=options.source, variant=case.variant, backend=line,
         switches={"asked": dict(options.asked),
@@ -113,6 +101,29 @@ def run(options: RunOptions, folder: RunFolder, progress: Progress, *,
         versions={"ge_harness": VERSION, "python": platform.python_version(),
                   "numpy": np.__version__},
         artifacts=_artifacts(case, outcomes, folder), explained=explained)
+
+
+def _ready(backend: Backend, options: RunOptions, say: Say
+           ) -> tuple[Announcement, str]:
+    """Say what must be said before a run; return what will be sent and what was found.
+
+    Raises:
+        UsageError: an option cannot be used.
+        UnavailableError: the backend is not usable here.
+    """
+    parse_standard(options.standard)
+    if options.threads > _MOST_THREADS:
+        raise UsageError(f"--threads={options.threads}: expected at most "
+                         f"{_MOST_THREADS}")
+    planned = _announce(backend, options, _NO_CASE)
+    for warning in planned.warnings:
+        say(warning)
+    probe = backend.probe()
+    if not probe.usable:
+        raise UnavailableError(f"backend {options.backend!r} is not usable here: "
+                               f"{probe.reason}; 'doctor --backend={options.backend}' "
+                               "says more")
+    return planned, probe.reason
 
 
 def make_case(options: RunOptions, folder: RunFolder) -> Case:
