@@ -138,6 +138,9 @@ _WAY_OUT = {
 
 
 def _message(kind: str, node: Any, graph_def: Any) -> str:
+    if kind == "control-flow" and "/Assert" in node.name:
+        return (f"{kind} ops are not supported: op {node.op!r} at node {node.name!r}, "
+                "as tf.debugging.Assert makes it; tf.raw_ops.Assert is let through")
     same = sum(other.op == node.op for other in graph_def.node) - 1
     more = f" and {same} more" if same else ""
     return (f"{kind} ops are not supported: op {node.op!r} at node {node.name!r}{more};"

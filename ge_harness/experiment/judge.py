@@ -88,6 +88,11 @@ def _without_numbers(sides: Mapping[str, RunSuccess | RunFailure], baseline: str
                 f"{name} raised, {other} returned: {failure.message}")
     for name, failure in failed.items():
         verdict = _KIND_VERDICTS.get(failure.kind, RunVerdict.UNDECIDED)
+        if len(failed) == 2 and all(each.kind in RAISED for each in failed.values()):
+            other = failed[baseline].message
+            also = "the same" if other == failure.message else other
+            return verdict, (f"both sides raised, which compares nothing: {name}: "
+                             f"{failure.message}; {baseline}: {also}")
         both = " (the other side too)" if len(failed) == 2 else ""
         return verdict, f"{name} gave no outputs{both}: {failure.message}"
     for name, side in (("candidate", candidate), (baseline, base)):
@@ -204,7 +209,8 @@ def _account(outputs: Sequence[OutputReport], passes: Sequence[ActivePass]
         return (), (
             "the candidate has the bits of the nodewise base line: passes and fusion "
             "changed no number; the difference comes from the compiler's kernels for "
-            "single operators, and no switch of a pass takes it away")
+            "single operators; 'bisect' tells whether a flag that changes those takes "
+            "it away")
     suspects = tuple(_suspect(item) for item in passes if can_change_numbers(item))
     if not suspects:
         return (), ("no active pass is known to change numbers; the difference is not "
@@ -212,8 +218,8 @@ def _account(outputs: Sequence[OutputReport], passes: Sequence[ActivePass]
     isolated = ("isolated from single-operator kernels by the nodewise base line"
                 if nodewise else "single-operator kernels can also have a share, since "
                 "there is no nodewise base line")
-    return suspects, (f"{len(suspects)} active passes can have changed the numbers, "
-                      f"{isolated}")
+    count = "1 active pass" if len(suspects) == 1 else f"{len(suspects)} active passes"
+    return suspects, f"{count} can have changed the numbers, {isolated}"
 
 
 def can_change_numbers(active: ActivePass) -> bool:

@@ -103,6 +103,8 @@ def test_a_wrong_variant_value_gets_the_nearest(tf):
      "Python-function ops are not supported: op 'PyFunc'"),
     (["return {'y': tf.cond(tf.reduce_all(x > 0), lambda: x, lambda: -x)}"],
      "control-flow ops are not supported: op '"),
+    (["with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(x > 0), [x])]):",
+      "  return {'y': tf.identity(x)}"], "tf.raw_ops.Assert is let through"),
     (["return {'y': tf.while_loop(lambda i: tf.reduce_sum(i) < 9, lambda i: i * 2,"
       " [x])[0]}"], "control-flow ops are not supported: op '"),
     (["a = tf.TensorArray(tf.float32, 2, element_shape=(3,))",

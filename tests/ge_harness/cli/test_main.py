@@ -43,6 +43,15 @@ def test_bad_usage_has_its_status_and_one_line(words, status):
         assert err.startswith("ge_harness")
 
 
+def test_a_python_without_the_packages_is_told_so_in_one_line():
+    done = subprocess.run([sys.executable, "-S", "-m", "ge_harness", "list"],
+                          cwd=str(ROOT), capture_output=True, text=True, check=False,
+                          env={"PATH": os.environ.get("PATH", "")})
+    assert done.returncode == 3
+    assert "scripts/run.sh" in done.stderr
+    assert len(done.stderr.strip().split("\n")) == 1
+
+
 def test_a_misspelt_option_gets_the_nearest_name():
     _, _, err = console("run", "softmax", "--dtyp=float16")
     assert "--dtype" in err

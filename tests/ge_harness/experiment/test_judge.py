@@ -106,6 +106,8 @@ def test_one_side_raising_is_an_outcome_mismatch(kind):
 def test_both_sides_raising_decides_nothing():
     ruling = _judge(_failure(FailureKind.RUN), eager=_failure(FailureKind.RUN))
     assert ruling.verdict is RunVerdict.UNDECIDED
+    assert ruling.why == ("both sides raised, which compares nothing: candidate: it "
+                          f"was {FailureKind.RUN.value}; eager: the same")
 
 
 @pytest.mark.parametrize(("kind", "verdict"), [
