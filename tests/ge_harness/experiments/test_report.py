@@ -96,12 +96,12 @@ def test_the_command_line_says_what_paper_size_takes_and_waits_for_yes(capsys):
 
 
 def test_ge_and_its_emulator_are_made_to_fuse_unless_switches_are_given():
-    from ge_harness.cli import experiment_command, main
+    from ge_harness.cli import experiment_arguments, main
 
     plain = main._parse(["ge_harness", "experiment", "B"])
-    assert experiment_command._fusing(plain, "xla") is plain
-    assert experiment_command._fusing(plain, "emulator").opt_level == "O3"
+    assert experiment_arguments._fusing(plain, "xla") is plain
+    assert experiment_arguments._fusing(plain, "emulator").opt_level == "O3"
     asked = main._parse(["ge_harness", "experiment", "B", "--opt-level=O1"])
-    assert experiment_command._fusing(asked, "emulator").opt_level == "O1"
-    sent = experiment_command._options(plain, "B", "emulator")
+    assert experiment_arguments._fusing(asked, "emulator").opt_level == "O1"
+    sent = experiment_arguments.options(plain, "B", "emulator")
     assert dict(sent.asked)["opt_level"] == "O3"
