@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Callable, FrozenSet, Mapping, Sequence
 
 from ge_harness.errors import UsageError
-from ge_harness.experiment.store import RunFolder
+from ge_harness.experiment.store import RunFolder, read_document
 from ge_harness.records import serialize
 from ge_harness.records.bisection import BisectRun
 from ge_harness.records.switch import ActivePass
@@ -157,7 +157,7 @@ def _claim(folder: RunFolder, asked: Mapping[str, Any]) -> None:
     if not file.exists():
         folder.write(ASKED_FILE, serialize.dumps("bisect_asked", plain))
         return
-    before = serialize.loads("bisect_asked", file.read_text(encoding="utf-8"), file)
+    before = read_document("bisect_asked", file)
     for name, value in plain.items():
         if before.get(name) != value:
             raise UsageError(

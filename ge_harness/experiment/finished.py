@@ -10,7 +10,7 @@ from typing import Any, Callable, Iterator, Mapping
 
 from ge_harness.errors import HarnessError, UsageError
 from ge_harness.experiment.options import RunOptions
-from ge_harness.experiment.store import ASKED_FILE, RunFolder
+from ge_harness.experiment.store import ASKED_FILE, RunFolder, read_document
 from ge_harness.records import serialize
 from ge_harness.records.job import BuiltCase
 from ge_harness.records.run import RunFailure, RunRequest, RunSuccess
@@ -45,21 +45,13 @@ def claim(folder: RunFolder, options: RunOptions) -> None:
                              "run with --out")
         folder.write(ASKED_FILE, serialize.dumps("asked", asked))
         return
-    before = _read(file)
+    before = read_document("asked", file)
     for name, value in asked.items():
         if before.get(name) != value:
             raise UsageError(
                 f"{folder.path}: a run with {name} {_said(before.get(name))} cannot be "
                 f"resumed with {name} {_said(value)}; give --resume the options it was "
                 "begun with, or begin another run with --out")
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot be read: {error}") from error
-    return serialize.loads("asked", text, file)
 
 
 def _digest(path: Path) -> str:

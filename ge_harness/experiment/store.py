@@ -119,12 +119,20 @@ def read_run(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: there is none, or it is not one of ours.
     """
-    file = path / RUN_FILE if path.is_dir() else path
+    return read_document("run", path / RUN_FILE if path.is_dir() else path, "run")
+
+
+def read_document(kind: str, file: Path, word: str = "document") -> dict[str, Any]:
+    """Read a kept document of a kind.
+
+    Raises:
+        UsageError: it cannot be read, or is not one of ours.
+    """
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot read a run: {error}") from error
-    return serialize.loads("run", text, file)
+        raise UsageError(f"{file}: cannot read a {word}: {error}") from error
+    return serialize.loads(kind, text, file)
 
 
 def _default(command: str, subject: str) -> Path:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ge_harness.errors import UsageError
 from ge_harness.experiment.inputs import store_array
-from ge_harness.experiment.store import RunFolder
+from ge_harness.experiment.store import RunFolder, read_document
 from ge_harness.records import serialize
 from ge_harness.records.experiment import ExperimentReport
 
@@ -87,7 +87,7 @@ def read(file: Path) -> dict[str, Any]:
     Raises:
         UsageError: it cannot be read, or is not ours.
     """
-    return _read("experiment", file)
+    return read_document("experiment", file)
 
 
 def read_all(path: Path) -> list[dict[str, Any]]:
@@ -115,15 +115,8 @@ def read_skipped(path: Path) -> list[str]:
     file = path / ALL_FILE
     if not file.is_file():
         return []
-    return [str(line) for line in _read("experiments", file).get("skipped") or ()]
-
-
-def _read(kind: str, file: Path) -> dict[str, Any]:
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: cannot read it: {error}") from error
-    return serialize.loads(kind, text, file)
+    kept = read_document("experiments", file)
+    return [str(line) for line in kept.get("skipped") or ()]
 
 
 def load(path: str) -> np.ndarray:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 
 from dumps.data_dump import DataItem, OriginalOp
 from dumps.data_dump_write import file_name, pack, raw_dtype
+from ge_harness.compare.folder import Plan, compare_places
 
 TIME = 1767681027598365
 FOLDERS = "20260106120000/0/ge_default_20260106120000_1/1/0"
@@ -148,3 +150,19 @@ def fused_pair(root, *, off=0.0):
         op("y", "RealDiv", ["exp:0", "sum:0"], originals=["y"], origins=[("y", 0)]),
         op("Node_Output", "NetOutput", ["y:0"], 0)])
     return a, b, graph_a, graph_b
+
+
+def compare(a, b, **more):
+    return compare_places(Plan(Path(a), Path(b), **more))
+
+
+def names(found):
+    return [pair.name for pair in found.pairs]
+
+
+def statuses(found):
+    return [pair.status.value for pair in found.pairs]
+
+
+def reasons(found, side):
+    return {each.name: each.reason for each in found.reasons if each.side == side}

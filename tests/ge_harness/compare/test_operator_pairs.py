@@ -2,47 +2,33 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dumps
-from ge_harness.compare.folder import Plan, compare_places, places_document
+from ge_harness.compare.folder import places_document
 from ge_harness.errors import UsageError
 from ge_harness.records.comparison import Status, Verdict
 from ge_harness.records.operators import Reason
 from tests.ge_harness.compare.operator_folders import (
     FOLDERS,
     TIME,
+    compare,
     dump,
     fused_pair,
     graph,
     item,
+    names,
     op,
+    reasons,
+    statuses,
 )
 from tests.shared import SAMPLES, needs_shared
 
 ONE = np.float32([1, 2, 3])
 TWO = np.float32([1, 2, 4])
-
-
-def compare(a, b, **more):
-    return compare_places(Plan(Path(a), Path(b), **more))
-
-
-def names(found):
-    return [pair.name for pair in found.pairs]
-
-
-def statuses(found):
-    return [pair.status.value for pair in found.pairs]
-
-
-def reasons(found, side):
-    return {each.name: each.reason for each in found.reasons if each.side == side}
 
 
 def test_fused_operators_are_paired_with_their_original_ones(tmp_path):

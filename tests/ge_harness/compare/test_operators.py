@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dumps.data_dump import DataItem
-from ge_harness.compare.folder import Plan, compare_places, places_document
+from ge_harness.compare.folder import places_document
 from ge_harness.errors import UsageError
 from ge_harness.records import serialize
 from ge_harness.records.comparison import Status, Verdict
@@ -17,28 +16,16 @@ from ge_harness.records.operators import Reason
 from tests.ge_harness.compare.operator_folders import (
     FOLDERS,
     TIME,
+    compare,
     dump,
     item,
+    names,
+    reasons,
+    statuses,
 )
 
 ONE = np.float32([1, 2, 3])
 TWO = np.float32([1, 2, 4])
-
-
-def compare(a, b, **more):
-    return compare_places(Plan(Path(a), Path(b), **more))
-
-
-def names(found):
-    return [pair.name for pair in found.pairs]
-
-
-def statuses(found):
-    return [pair.status.value for pair in found.pairs]
-
-
-def reasons(found, side):
-    return {each.name: each.reason for each in found.reasons if each.side == side}
 
 
 def test_two_dump_files_belong_together_whatever_they_are_called(tmp_path):
